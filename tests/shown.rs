@@ -1,5 +1,5 @@
 //! What promp-cc says of calls that ask for the number of threads: is it only shown, or where does it get?
-//! (plugin/src/taint.cc; restarts by it: tests/elsewhere.rs.)
+//! (plugin/src/checkpoints/taint.cc; restarts by it: tests/elsewhere.rs.)
 
 mod common;
 use common::*;

@@ -1,11 +1,11 @@
 // Entry of the GCC plugin: registers the passes (README.md).
 
 #include "promp-plugin.h"
-#include "summary.h"
-#include "outside.h"
-#include "dead.h"
-#include "directives.h"
-#include "taint.h"
+#include "memory/summary.h"
+#include "memory/outside.h"
+#include "checkpoints/dead.h"
+#include "openmp/directives.h"
+#include "checkpoints/taint.h"
 #include "plugin-version.h"
 #include "diagnostic-core.h"
 

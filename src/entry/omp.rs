@@ -1,5 +1,5 @@
-//! The `omp_*` routines on ICVs, threads, levels, time and devices (OpenMP 5.1, chapter 3). Queries take no stub: they wait
-//! for nobody and change nothing that recovery looks at.
+//! The `omp_*` routines on ICVs, threads, levels, time and devices (OpenMP 5.1, chapter 3). Queries take no
+//! stub: they wait for nobody and change nothing that recovery looks at.
 
 use crate::device;
 use crate::icv::MAX_ACTIVE_LEVELS;
@@ -116,8 +116,8 @@ pub(super) extern "C" fn thread_num() -> i32 {
 }
 
 export! {
-    /// `omp_get_max_threads` for code of promp-cc's that only shows the value (plugin/src/taint.cc): it is
-    /// not noted (asks.rs).
+    /// `omp_get_max_threads` for code of promp-cc's that only shows the value
+    /// (plugin/src/checkpoints/taint.cc): it is not noted (asks.rs).
     fn promp_shown_max_threads() -> i32 { icvs().threads as i32 }
     /// `omp_get_num_procs`, as above.
     fn promp_shown_num_procs() -> i32 { globals().procs_now() as i32 }

@@ -19,7 +19,8 @@ use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
 use promp_settings::save_budget::{Budget, DEAR, ENOUGH};
 
-/// What compiled code keeps for a loop, or for something that cannot be executed twice (plugin/src/sites.cc).
+/// What compiled code keeps for a loop, or for something that cannot be executed twice
+/// (plugin/src/segments/sites.cc).
 #[repr(C)]
 pub(crate) struct Site {
     state: AtomicU32,

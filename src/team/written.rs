@@ -1,5 +1,5 @@
 //! What nests of loops write, in numbers that promp-cc has computed where a checkpoint may be taken
-//! (plugin/src/dead.cc): is it without gaps, and where?
+//! (plugin/src/checkpoints/dead.cc): is it without gaps, and where?
 //!
 //! ```text
 //! list   words of the list, nests, nest*, what it is

@@ -81,4 +81,5 @@ def expanded(entry: Entry) -> list[Entry]:
     if "*" not in entry.source:
         return [entry]
     files = sorted(p for p in ROOT.glob(entry.source) if p.is_file())
-    return [dataclasses.replace(entry, to=f"{entry.to}/{p.name}", source=str(p)) for p in files]
+    top = ROOT / entry.source.partition("*")[0].rpartition("/")[0]
+    return [dataclasses.replace(entry, to=f"{entry.to}/{p.relative_to(top)}", source=str(p)) for p in files]

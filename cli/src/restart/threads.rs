@@ -19,7 +19,7 @@ use std::path::Path;
 /// Data of the calling thread's by other ways than the compiler's.
 const KEYS: [&str; 2] = ["pthread_setspecific", "tss_set"];
 /// By these a program can have its standard output in its memory, and read it, or have a say in how numbers
-/// are printed: the number of threads would not only be shown then (plugin/src/shown.cc).
+/// are printed: the number of threads would not only be shown then (plugin/src/segments/shown.cc).
 const STREAMS: [&str; 7] = [
     "open_memstream",
     "open_wmemstream",

@@ -1,5 +1,5 @@
-//! The form of a program: words, read with care. mod.rs has the whole of it; plugin/src/foresee_writer.h has
-//! the same numbers.
+//! The form of a program: words, read with care. mod.rs has the whole of it;
+//! plugin/src/foresee/foresee_writer.h has the same numbers.
 
 use super::value::Type;
 

@@ -1,7 +1,7 @@
 //! What is dead at a place, found by going ahead: promp-cc hands over the code that will be executed from
-//! there, as far as it is about memory, pointers and counters (plugin/src/foresee.cc). While all threads
-//! stand at the place it is executed here, on the side, as the thread that says it would; nothing of the
-//! program's is changed. So pointers in tables are what they are now, exchanges of pointers are followed,
+//! there, as far as it is about memory, pointers and counters (plugin/src/foresee/foresee.cc). While all
+//! threads stand at the place it is executed here, on the side, as the thread that says it would; nothing of
+//! the program's is changed. So pointers in tables are what they are now, exchanges of pointers are followed,
 //! and arrays that are written in parts (a grid, then its halo) are whole when the last part is written.
 //!
 //! Loops over data are not executed: one pass over the body finds what all iterations read and write, as

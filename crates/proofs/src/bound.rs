@@ -1,6 +1,6 @@
 //! Functions of the C++ library, and of C's, by the addresses that calls are bound to.
 //!
-//! promp-cc takes calls of some functions for calls of these libraries' own (plugin/src/heap.cc,
+//! promp-cc takes calls of some functions for calls of these libraries' own (plugin/src/memory/heap.cc,
 //! containers.cc). Whether they are is found out when proofs are joined, and kept here: another definition,
 //! a preloaded library's or the program's, has another address, and stays what it is.
 

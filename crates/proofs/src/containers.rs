@@ -2,10 +2,11 @@
 //! and C's qsort.
 //!
 //! The headers declare the links of nodes, and leave to functions of the library what does not depend on the
-//! types in a container (plugin/src/containers.cc). So what such a function writes can be said beforehand, by
-//! going the ways that it goes: a tree is balanced again along the path from the place of the change to the
-//! root, by painting nodes and by turning at most three times. All that is found belongs to the container,
-//! whose links only the calling thread uses meanwhile: more than what is written may be saved, and put back.
+//! types in a container (plugin/src/segments/containers.cc). So what such a function writes can be said
+//! beforehand, by going the ways that it goes: a tree is balanced again along the path from the place of the
+//! change to the root, by painting nodes and by turning at most three times. All that is found belongs to the
+//! container, whose links only the calling thread uses meanwhile: more than what is written may be saved, and
+//! put back.
 
 use crate::bound::Bound;
 use crate::join::{At, Summary, Touch};

@@ -1,9 +1,9 @@
 //! C++'s `operator new` and `operator delete`, which a program may replace.
 //!
-//! promp-cc takes calls of them for the C++ library's own, which call malloc and free (plugin/src/heap.cc).
-//! For these, and only for these, the runtime allocates and frees itself, what is freed as late as `free`
-//! does it (crates/undo/src/freed_memory.rs). All others are called as they are, and have marks in front of
-//! them.
+//! promp-cc takes calls of them for the C++ library's own, which call malloc and free
+//! (plugin/src/memory/heap.cc). For these, and only for these, the runtime allocates and frees itself, what
+//! is freed as late as `free` does it (crates/undo/src/freed_memory.rs). All others are called as they are,
+//! and have marks in front of them.
 
 use crate::bound::Bound;
 

@@ -1,10 +1,10 @@
 //! What promp-cc has proved: the tables of the loaded objects.
 //!
 //! An object built with promp-cc has a section `promp_segments` with one entry a *segment*, the code between
-//! a runtime call and the next ones (plugin/src/tables.cc writes it), and registers it when it is loaded. An
-//! entry is four 32-bit words: offsets, each from its own place, of two labels around the call (both of the
-//! function, for the segment at its entry); the verdict; the offset of a text. Lookups happen at failures,
-//! and once for each call site of a worksharing construct (work/site.rs).
+//! a runtime call and the next ones (plugin/src/segments/tables.cc writes it), and registers it when it is
+//! loaded. An entry is four 32-bit words: offsets, each from its own place, of two labels around the call
+//! (both of the function, for the segment at its entry); the verdict; the offset of a text. Lookups happen at
+//! failures, and once for each call site of a worksharing construct (work/site.rs).
 //!
 //! The list of entries is replaced as a whole: a release store after it is made, acquire loads. Old lists
 //! are kept: a reader may be at work, and objects are loaded rarely.

@@ -1,4 +1,4 @@
-//! Atomic additions that can be taken back (plugin/src/additions.cc says which).
+//! Atomic additions that can be taken back (plugin/src/segments/additions.cc says which).
 //!
 //! An addition whose result nobody sees commutes with those of other threads, so what the work in flight has
 //! added is subtracted, atomically, before it is executed again. The record and the addition are one for a

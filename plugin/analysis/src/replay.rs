@@ -1,9 +1,10 @@
 //! May a segment be executed again?
 //!
-//! A *segment* is the code that can be executed between one runtime call (its entry) and the next ones. After a failure in it
-//! the private state (registers, stack) is put back to what it was at the entry, and the segment is executed again. That gives
-//! the failure-free result if no location that is *exposed* (read before the segment itself has written it) is one that the segment
-//! writes: a partial execution then leaves every value that will be read as it was.
+//! A *segment* is the code that can be executed between one runtime call (its entry) and the next ones. After
+//! a failure in it the private state (registers, stack) is put back to what it was at the entry, and the
+//! segment is executed again. That gives the failure-free result if no location that is *exposed* (read
+//! before the segment itself has written it) is one that the segment writes: a partial execution then leaves
+//! every value that will be read as it was.
 //!
 //! - **Idempotent**: no write can touch an exposed location.
 //! - **Undo**: some may; the old values of those writes are saved before they happen and put back before the segment is
@@ -42,7 +43,7 @@ pub struct Access {
     pub whole: bool,
     /// An atomic read-modify-write. The runtime never executes work behind one again; where nothing follows, it does not count.
     pub atomic: bool,
-    /// An atomic addition that is taken back before the work is executed again (plugin/src/additions.cc).
+    /// An atomic addition that is taken back before the work is executed again (plugin/src/segments/additions.cc).
     pub adds: bool,
     /// Source line.
     pub line: u32,

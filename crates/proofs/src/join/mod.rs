@@ -3,11 +3,11 @@
 //!
 //! A unit built with promp-cc says what each of its functions does to memory (a *summary*), and, for each
 //! segment that calls functions of other units, under which *assumptions* about them its verdict holds
-//! (plugin/src/join.cc writes both). Which function a call is bound to stands in the global offset table of
-//! its object: only if that is the very function of a summary the summary counts. So it does not matter how
-//! the program was linked; a function of another compiler, another definition that the linker has chosen, or
-//! one of a preloaded library has another address. What has no summary resolves nothing: the segment stays
-//! opaque.
+//! (plugin/src/segments/join.cc writes both). Which function a call is bound to stands in the global offset
+//! table of its object: only if that is the very function of a summary the summary counts. So it does not
+//! matter how the program was linked; a function of another compiler, another definition that the linker has
+//! chosen, or one of a preloaded library has another address. What has no summary resolves nothing: the
+//! segment stays opaque.
 //!
 //! Sections are kept as they are registered; they are read and joined at the next quiet moment ([`settle`]),
 //! when constructs begin that ask for verdicts, and never at a failure.
@@ -45,7 +45,7 @@ static CHANGED: AtomicBool = AtomicBool::new(false);
 /// An object has been loaded that has such sections.
 ///
 /// # Safety
-/// As the code that promp-cc adds calls it: the sections are as plugin/src/join.cc writes them, and
+/// As the code that promp-cc adds calls it: the sections are as plugin/src/segments/join.cc writes them, and
 /// stay until [`unregister`].
 pub unsafe fn register(summaries: (usize, usize), assumptions: (usize, usize)) {
     OPERATORS.check();

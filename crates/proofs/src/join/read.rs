@@ -1,4 +1,4 @@
-//! Reads the sections that plugin/src/join.cc writes: it has their layout.
+//! Reads the sections that plugin/src/segments/join.cc writes: it has their layout.
 
 use super::solve::{Actor, Argument, Assumptions, At, Call, Summary, Touch, What, Word};
 

@@ -60,14 +60,14 @@ pub(crate) struct Call {
     /// The function may return what it returns.
     pub result: bool,
     /// The address of a word: if its lowest bit is set, there is a mark in front of the call; if it is not
-    /// 0, a save point behind it (plugin/src/split.cc). 0: there is none.
+    /// 0, a save point behind it (plugin/src/segments/split.cc). 0: there is none.
     pub guard: usize,
     pub name: &'static str,
     pub line: u32,
     pub arguments: Vec<Argument>,
 }
 
-/// A word that has a function save what it writes by itself (plugin/src/inside.cc).
+/// A word that has a function save what it writes by itself (plugin/src/segments/inside.cc).
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Word {
     /// The parameter behind which it writes; `None`: any other memory.

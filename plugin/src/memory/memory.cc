@@ -1,0 +1,562 @@
+// What a statement does to memory that others can see.
+//
+// Private memory (automatic variables of the function itself) is put back with the stack: it does not
+// count. Everything else belongs to an object: a variable, or what an SSA pointer points to. Two objects
+// overlap unless GCC's points-to analysis says they do not. Only whole objects are compared, because an
+// SSA name stands for another value in every iteration; parts of an object are told apart only where
+// offsets are constants from a base that does not change.
+//
+// The data block of a region (*.omp_data_i) is made by the compiler; no pointer of the program leads into it.
+
+#include "memory/memory.h"
+#include "memory/summary.h"
+#include "segments/containers.h"
+#include "memory/heap.h"
+#include "segments/split.h"
+#include "gimple-walk.h"
+#include "ssa.h"
+#include "tree-ssa-alias.h"
+#include "tree-dfa.h"
+#include "fold-const.h"
+#include "cgraph.h"
+#include "print-tree.h"
+#include "tree-pretty-print.h"
+#include "internal-fn.h"
+#include "tree-eh.h"
+#include "gimplify.h"
+#include <algorithm>
+
+namespace promp {
+
+const unsigned PRIVATE = ~0u;
+
+static bool starts_with (const char *s, const char *prefix) { return !strncmp (s, prefix, strlen (prefix)); }
+
+const char *callee_name (gimple *stmt)
+{
+  tree decl = is_gimple_call (stmt) ? gimple_call_fndecl (stmt) : NULL_TREE;
+  const char *name = decl && DECL_NAME (decl) ? IDENTIFIER_POINTER (DECL_NAME (decl)) : "";
+  // They do what these do (taint.h).
+  if (starts_with (name, "__promp_shown_"))
+    for (const char *n :
+         { "omp_get_max_threads", "omp_get_num_procs", "omp_get_num_threads", "omp_get_thread_num" })
+      if (!strcmp (name + strlen ("__promp_shown_"), n + strlen ("omp_get_")))
+        return n;
+  return starts_with (name, "__builtin_") ? name + strlen ("__builtin_") : name;
+}
+
+bool is_save_point (gimple *stmt)
+{
+  const char *name = callee_name (stmt);
+  // These are ordinary functions of the runtime: no save point, and not to be executed twice.
+  for (const char *n : { "GOMP_alloc", "GOMP_free", "GOMP_warning", "GOMP_error" })
+    if (!strcmp (name, n))
+      return false;
+  // Of the functions that programs call, those of locks.
+  for (const char *lock :
+       { "set_lock", "unset_lock", "test_lock", "set_nest_lock", "unset_nest_lock", "test_nest_lock" })
+    if (starts_with (name, "omp_") && !strncmp (name + 4, lock, strlen (lock)))
+      return true;
+  return starts_with (name, "GOMP_") || !strcmp (name, "__promp_point");
+}
+
+bool is_outlined (function *fn)
+{
+  return DECL_NAME (fn->decl) && strstr (IDENTIFIER_POINTER (DECL_NAME (fn->decl)), "._omp_fn.") != nullptr;
+}
+
+Memory::Memory (function *fn) : fn_ (fn), omp_data_ (NULL_TREE)
+{
+  tree parm = DECL_ARGUMENTS (fn->decl);
+  if (is_outlined (fn) && parm)
+    omp_data_ = ssa_default_def (fn, parm);
+  object (NULL_TREE);
+}
+
+Memory::~Memory () { free_affine_expand_cache (&expansions_); }
+
+unsigned Memory::object (tree key)
+{
+  for (unsigned i = 0; i < objects_.size (); i++)
+    if (objects_[i] == key)
+      return i;
+  objects_.push_back (key);
+  return objects_.size () - 1;
+}
+
+/// On this thread's stack, hence saved and put back with it?
+bool Memory::is_private (tree decl) const
+{
+  return (VAR_P (decl) || TREE_CODE (decl) == PARM_DECL || TREE_CODE (decl) == RESULT_DECL) && !DECL_BY_REFERENCE (decl)
+         && auto_var_in_fn_p (decl, fn_->decl);
+}
+
+tree step_back (tree t)
+{
+  if (TREE_CODE (t) == ADDR_EXPR)
+    {
+      tree b = get_base_address (TREE_OPERAND (t, 0));
+      return !b ? NULL_TREE : TREE_CODE (b) == MEM_REF ? TREE_OPERAND (b, 0) : DECL_P (b) ? b : NULL_TREE;
+    }
+  gassign *a = TREE_CODE (t) == SSA_NAME && !SSA_NAME_IS_DEFAULT_DEF (t) ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (t)) : nullptr;
+  if (!a || !POINTER_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a)))
+      || (gimple_assign_rhs_code (a) != POINTER_PLUS_EXPR && gimple_assign_rhs_code (a) != ADDR_EXPR
+          && !gimple_assign_ssa_name_copy_p (a) && !CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))))
+    return NULL_TREE;
+  return gimple_assign_rhs1 (a);
+}
+
+/// Does the pointer lead to this thread's stack: to a private variable, or to what alloca gave?
+bool Memory::is_private_pointer (tree t) const
+{
+  if (DECL_P (t))
+    return false; // its value, not its address
+  for (int depth = 0; depth < 64; depth++)
+    {
+      if (!t || DECL_P (t))
+        return t && is_private (t);
+      gimple *def = TREE_CODE (t) == SSA_NAME ? SSA_NAME_DEF_STMT (t) : nullptr;
+      if (def && (gimple_call_builtin_p (def, BUILT_IN_ALLOCA) || gimple_call_builtin_p (def, BUILT_IN_ALLOCA_WITH_ALIGN)
+                  || gimple_call_builtin_p (def, BUILT_IN_ALLOCA_WITH_ALIGN_AND_MAX)))
+        return true;
+      t = step_back (t);
+    }
+  return false;
+}
+
+/// `argument` is the address of a private descriptor: does every pointer ever put into it lead to this
+/// thread's stack?
+bool Memory::is_private_behind (tree argument) const
+{
+  tree d = TREE_CODE (argument) == ADDR_EXPR ? TREE_OPERAND (argument, 0) : NULL_TREE;
+  if (!d || !VAR_P (d) || !is_private (d))
+    return false;
+  basic_block bb;
+  FOR_EACH_BB_FN (bb, fn_)
+    for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+      {
+        gimple *s = gsi_stmt (i);
+        if (is_gimple_debug (s) || gimple_clobber_p (s))
+          continue;
+        if (gcall *c = dyn_cast<gcall *> (s))
+          {
+            if (gimple_call_lhs (c) && get_base_address (gimple_call_lhs (c)) == d)
+              return false;
+            for (unsigned k = 0; k < gimple_call_num_args (c); k++)
+              if (tree a = gimple_call_arg (c, k))
+                if (TREE_CODE (a) == ADDR_EXPR && get_base_address (TREE_OPERAND (a, 0)) == d)
+                  {
+                    const Summary *g = summary_of (c);
+                    if (!g || g->runtime || !g->effect.empty ())
+                      return false;
+                    for (int w : g->writes)
+                      if (argument_of (c, w) == a)
+                        return false;
+                  }
+            continue;
+          }
+        gassign *a = dyn_cast<gassign *> (s);
+        if (a && get_base_address (gimple_assign_lhs (a)) == d)
+          {
+            tree r = gimple_assign_rhs1 (a);
+            if (!gimple_assign_single_p (a) || (POINTER_TYPE_P (TREE_TYPE (r)) && !is_private_pointer (r))
+                || AGGREGATE_TYPE_P (TREE_TYPE (r)))
+              return false;
+            continue;
+          }
+        // Its address must not go anywhere else.
+        for (unsigned k = 0; k < gimple_num_ops (s); k++)
+          if (tree o = gimple_op (s, k))
+            if (TREE_CODE (o) == ADDR_EXPR && get_base_address (TREE_OPERAND (o, 0)) == d)
+              return false;
+        if (gphi *p = dyn_cast<gphi *> (s))
+          for (unsigned k = 0; k < gimple_phi_num_args (p); k++)
+            if (tree o = gimple_phi_arg_def (p, k))
+              if (TREE_CODE (o) == ADDR_EXPR && get_base_address (TREE_OPERAND (o, 0)) == d)
+                return false;
+      }
+  return true;
+}
+
+unsigned Memory::place (tree ref)
+{
+  tree base = get_base_address (ref), behind = NULL_TREE;
+  if (!base)
+    base = NULL_TREE;
+  else if (TREE_CODE (base) == MEM_REF || TREE_CODE (base) == TARGET_MEM_REF)
+    {
+      behind = base;
+      tree p = TREE_OPERAND (base, 0);
+      base = TREE_CODE (p) == ADDR_EXPR ? get_base_address (TREE_OPERAND (p, 0)) : p;
+    }
+  else if (CONSTANT_CLASS_P (base) || TREE_CODE (base) == CONST_DECL)
+    return PRIVATE;
+  bool known = base && (DECL_P (base) || TREE_CODE (base) == SSA_NAME);
+  if (known && TREE_CODE (base) == SSA_NAME && is_private_pointer (base))
+    return PRIVATE;
+  if (known && DECL_P (base) && is_private (base))
+    return PRIVATE;
+  if (known && VAR_P (base) && TREE_READONLY (base) && TREE_STATIC (base) && !DECL_THREAD_LOCAL_P (base))
+    return PRIVATE; // a constant
+  promp_place p = { object (known ? base : NULL_TREE), 0, 0, 0 };
+  poly_int64 offset, size, max_size;
+  bool reverse;
+  if (known && (DECL_P (base) || SSA_NAME_IS_DEFAULT_DEF (base)))
+    {
+      get_ref_base_and_extent (ref, &offset, &size, &max_size, &reverse);
+      HOST_WIDE_INT o, n;
+      // The constant in *(pointer + constant) is not part of it.
+      if (TREE_CODE (base) == SSA_NAME && behind)
+        offset += TREE_CODE (behind) == MEM_REF ? mem_ref_offset (behind).force_shwi () * BITS_PER_UNIT : 0;
+      bool simple = TREE_CODE (base) != SSA_NAME || (behind && TREE_CODE (behind) == MEM_REF);
+      if (simple && offset.is_constant (&o)
+          && size.is_constant (&n) && known_size_p (max_size) && known_eq (size, max_size))
+        {
+          p.fixed = 1;
+          p.offset = o;
+          p.length = n; // in bits
+        }
+    }
+  for (unsigned i = 0; i < places_.size (); i++)
+    if (places_[i].object == p.object && expressions_[i] && operand_equal_p (expressions_[i], ref, 0))
+      return i;
+  places_.push_back (p);
+  expressions_.push_back (ref);
+  return places_.size () - 1;
+}
+
+void Memory::add (Deed &deed, gimple *stmt, tree ref, unsigned flags)
+{
+  unsigned p = place (ref);
+  if (p != PRIVATE)
+    deed.items.push_back ({ stmt, p, flags });
+}
+
+/// Memory somewhere behind a pointer, at `ref` if that is known.
+void Memory::add_pointed (Deed &deed, gimple *stmt, tree pointer, unsigned flags, tree ref)
+{
+  tree base = pointer;
+  if (pointer && is_private_pointer (pointer))
+    return;
+  if (pointer && TREE_CODE (pointer) == ADDR_EXPR)
+    {
+      base = get_base_address (TREE_OPERAND (pointer, 0));
+      if (base && TREE_CODE (base) == MEM_REF)
+        base = TREE_OPERAND (base, 0);
+      if (base && DECL_P (base) && is_private (base))
+        return;
+    }
+  if (!base || !(DECL_P (base) || TREE_CODE (base) == SSA_NAME))
+    base = NULL_TREE;
+  places_.push_back ({ object (base), 0, 0, 0 });
+  expressions_.push_back (ref);
+  deed.items.push_back ({ stmt, (unsigned) places_.size () - 1, flags });
+}
+
+/// What the function that `stmt` calls writes behind `pointer` (null: anywhere); `key`: see Summary::saving.
+void Memory::written_by (Deed &deed, gcall *stmt, tree pointer, int key)
+{
+  size_t before = deed.items.size ();
+  add_pointed (deed, stmt, pointer, ACCESS_WRITES);
+  if (deed.items.size () > before && saves_by_itself (stmt))
+    keys_[deed.items.back ().place] = key;
+}
+
+const std::set<std::pair<tree, unsigned>> *Memory::saved_by_call (const Item &i) const
+{
+  auto key = keys_.find (i.place);
+  return key == keys_.end () ? nullptr : &summary_of (as_a<gcall *> (i.stmt))->saving.at (key->second);
+}
+
+/// Queries of the runtime: they read its own state alone.
+static bool is_query (const char *name)
+{
+  static const char *const names[]
+    = { "omp_get_thread_num", "omp_get_num_threads", "omp_get_max_threads", "omp_get_num_procs", "omp_in_parallel",
+        "omp_get_level", "omp_get_active_level", "omp_get_team_num", "omp_get_num_teams", "omp_get_ancestor_thread_num",
+        "omp_get_team_size", "omp_get_dynamic", "omp_get_nested", "omp_in_final", "omp_get_cancellation" };
+  for (const char *n : names)
+    if (!strcmp (name, n) || (starts_with (name, n) && !strcmp (name + strlen (n), "_")))
+      return true;
+  return false;
+}
+
+void Memory::call (Deed &deed, gcall *stmt)
+{
+  if (is_save_point (stmt))
+    return; // the segment's end
+  if (gimple_call_internal_p (stmt))
+    {
+      if (!strncmp (internal_fn_name (gimple_call_internal_fn (stmt)), "ATOMIC_", 7))
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES | ACCESS_ATOMIC);
+      else if (gimple_vuse (stmt))
+        deed.effect = std::string ("uses ") + internal_fn_name (gimple_call_internal_fn (stmt));
+      return;
+    }
+  if (is_realloc (stmt) && gets_marks (fn_))
+    {
+      add_pointed (deed, stmt, gimple_call_arg (stmt, 0), 0);
+      return;
+    }
+  const char *name = callee_name (stmt);
+  // It changes nothing but what the next checkpoint leaves out.
+  if (!gimple_vuse (stmt) || is_query (name) || !strcmp (name, "__promp_dead_written"))
+    return;
+  if (gimple_call_builtin_p (stmt, BUILT_IN_NORMAL))
+    switch (DECL_FUNCTION_CODE (gimple_call_fndecl (stmt)))
+      {
+      case BUILT_IN_MEMCPY:
+      case BUILT_IN_MEMMOVE:
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 1), 0);
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES);
+        return;
+      case BUILT_IN_MEMSET:
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES);
+        return;
+      // Freed later, if it is freed by the work in flight (heap.h).
+      case BUILT_IN_FREE:
+        if (!gets_marks (fn_))
+          break;
+        return;
+      case BUILT_IN_POSIX_MEMALIGN:
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 0), ACCESS_WRITES);
+        return;
+      // Memory that nobody else knows yet; if the work is repeated, the first block stays unused.
+      case BUILT_IN_MALLOC:
+      case BUILT_IN_CALLOC:
+      case BUILT_IN_ALIGNED_ALLOC:
+      case BUILT_IN_UNREACHABLE:
+      case BUILT_IN_TRAP:
+      case BUILT_IN_PREFETCH:
+      case BUILT_IN_ALLOCA:
+      case BUILT_IN_ALLOCA_WITH_ALIGN:
+      case BUILT_IN_ALLOCA_WITH_ALIGN_AND_MAX:
+      case BUILT_IN_STACK_SAVE:
+      case BUILT_IN_STACK_RESTORE:
+        return;
+      default:
+        break;
+      }
+  if (gimple_call_flags (stmt) & ECF_NORETURN && !stmt_could_throw_p (fn_, stmt))
+    return; // the program ends; there is a mark in front (split.cc)
+  if (gimple_call_builtin_p (stmt, BUILT_IN_NORMAL)
+      && (starts_with (name, "__atomic_") || starts_with (name, "__sync_")))
+    {
+      // A reduction's merge loads the shared value and compares and swaps. Behind an atomic read, too,
+      // nothing may follow.
+      if (gimple_call_num_args (stmt) < 2)
+        deed.effect = "synchronises by a fence";
+      else
+        add_pointed (deed, stmt, gimple_call_arg (stmt, 0),
+                     starts_with (name, "__atomic_load") ? ACCESS_ATOMIC : ACCESS_WRITES | ACCESS_ATOMIC);
+      return;
+    }
+  if (const Summary *s = summary_of (stmt))
+    {
+      if (s->runtime)
+        {
+          deed.effect = before_first_call (stmt);
+          if (deed.effect.empty () && only_throws (as_a<gcall *> (stmt)))
+            deed.effect = std::string ("calls ") + name;
+        }
+      else if (!s->own_effect.empty ())
+        deed.effect = s->own_effect;
+      else if (!s->foreign.empty ())
+        {
+          deed.effect = s->effect;
+          deed.foreign = at_call (fn_, stmt, s->foreign);
+        }
+      if (s->reads_more || s->runtime)
+        add_pointed (deed, stmt, NULL_TREE, 0);
+      if (!s->runtime)
+        {
+          auto through = [&] (int k, unsigned flags, tree place = NULL_TREE) {
+            tree a = argument_of (stmt, k % BEHIND);
+            tree pointer = k < BEHIND ? a : NULL_TREE;
+            if (k >= BEHIND && a && is_private_behind (a))
+              return;
+            if (flags & ACCESS_WRITES)
+              written_by (deed, stmt, pointer, k);
+            else
+              add_pointed (deed, stmt, pointer, flags, place);
+          };
+          for (int k : s->reads)
+            {
+              // In known places, if all are; else somewhere behind the pointer.
+              std::vector<tree> places;
+              for (tree p : s->places.at (k))
+                places.push_back (place_at (stmt, p));
+              if (places.size () > 64 || std::find (places.begin (), places.end (), NULL_TREE) != places.end ())
+                places = { NULL_TREE };
+              for (tree p : places)
+                through (k, 0, p);
+            }
+          for (int k : s->writes)
+            through (k, ACCESS_WRITES);
+          for (const Touch &t : s->touches)
+            // Somewhere in it.
+            if (t.global && t.write)
+              written_by (deed, stmt, build_fold_addr_expr (t.global), VARIABLES);
+            else if (t.global)
+              add_pointed (deed, stmt, build_fold_addr_expr (t.global), 0);
+          if (s->writes_unknown)
+            written_by (deed, stmt, NULL_TREE, UNKNOWN_MEMORY);
+        }
+      return;
+    }
+  int flags = gimple_call_flags (stmt);
+  if ((flags & (ECF_PURE | ECF_CONST)) && !(flags & ECF_LOOPING_CONST_OR_PURE))
+    {
+      // Reads anything.
+      add_pointed (deed, stmt, NULL_TREE, 0);
+      return;
+    }
+  if (gimple_call_builtin_p (stmt, BUILT_IN_NORMAL))
+    {
+      // Mathematical functions may set errno, which is the thread's own and read by nobody in between: no
+      // exposed read.
+      tree decl = gimple_call_fndecl (stmt);
+      tree type = TREE_TYPE (TREE_TYPE (decl));
+      bool numbers = SCALAR_FLOAT_TYPE_P (type) || INTEGRAL_TYPE_P (type);
+      bool floats = false;
+      for (unsigned i = 0; i < gimple_call_num_args (stmt); i++)
+        {
+          tree t = TREE_TYPE (gimple_call_arg (stmt, i));
+          numbers = numbers && (SCALAR_FLOAT_TYPE_P (t) || INTEGRAL_TYPE_P (t));
+          floats = floats || SCALAR_FLOAT_TYPE_P (t);
+        }
+      if (numbers && floats)
+        return;
+      // sincos and the like write through pointers to their results.
+      switch (DECL_FUNCTION_CODE (decl))
+        {
+        CASE_FLT_FN (BUILT_IN_SINCOS):
+          add_pointed (deed, stmt, gimple_call_arg (stmt, 1), ACCESS_WRITES);
+          add_pointed (deed, stmt, gimple_call_arg (stmt, 2), ACCESS_WRITES);
+          return;
+        CASE_FLT_FN (BUILT_IN_MODF):
+        CASE_FLT_FN (BUILT_IN_FREXP):
+          add_pointed (deed, stmt, gimple_call_arg (stmt, 1), ACCESS_WRITES);
+          return;
+        default:
+          break;
+        }
+    }
+  deed.effect = *name ? std::string ("calls ") + name : std::string ("calls through a pointer");
+  for (tree target : foreign_targets (stmt))
+    {
+      if (!target_of (stmt) && !gets_marks (fn_))
+        break; // nothing sees where the pointer leads
+      deed.foreign.push_back (foreign (fn_, stmt, target));
+      Foreign &f = deed.foreign.back ();
+      f.guarded = gets_marks (fn_);
+      f.library = f.guarded && (is_operator (stmt) || is_of_containers (stmt)) && target == target_of (stmt);
+      f.throws = f.throws && !f.library;
+    }
+}
+
+bool Memory::behind (const Argument &a, unsigned *place)
+{
+  Deed deed;
+  switch (a.kind)
+    {
+    case Argument::POINTER:
+      add_pointed (deed, nullptr, a.value, 0);
+      break;
+    case Argument::GLOBAL:
+      add_pointed (deed, nullptr, build_fold_addr_expr (a.value), 0);
+      break;
+    case Argument::ANYTHING:
+    case Argument::RESULT: // of a function's call: what is known of it counts for functions
+      add_pointed (deed, nullptr, NULL_TREE, 0);
+      break;
+    default:
+      break;
+    }
+  if (deed.items.empty ())
+    return false;
+  *place = deed.items[0].place;
+  return true;
+}
+
+bool Memory::starts_at (unsigned place, tree pointer)
+{
+  tree ref = expressions_[place];
+  if (!ref || TREE_CODE (ref) == TARGET_MEM_REF || TREE_CODE (ref) == BIT_FIELD_REF
+      || (TREE_CODE (ref) == COMPONENT_REF && DECL_BIT_FIELD (TREE_OPERAND (ref, 1))))
+    return false;
+  auto address = addresses_.find (place);
+  if (address == addresses_.end ())
+    {
+      aff_tree a;
+      tree at = build_fold_addr_expr (unshare_expr (ref));
+      tree_to_aff_combination_expand (at, ptr_type_node, &a, &expansions_);
+      address = addresses_.insert ({ place, a }).first;
+    }
+  aff_tree difference, minus = address->second;
+  tree_to_aff_combination_expand (pointer, ptr_type_node, &difference, &expansions_);
+  aff_combination_scale (&minus, -1);
+  aff_combination_add (&difference, &minus);
+  return aff_combination_zero_p (&difference);
+}
+
+static bool load (gimple *, tree, tree ref, void *data)
+{
+  ((std::vector<tree> *) data)->push_back (ref);
+  return false;
+}
+
+Memory::Deed Memory::look (gimple *stmt)
+{
+  Deed deed;
+  if (is_gimple_debug (stmt) || gimple_clobber_p (stmt) || gimple_code (stmt) == GIMPLE_LABEL
+      || gimple_code (stmt) == GIMPLE_PREDICT || gimple_code (stmt) == GIMPLE_NOP)
+    return deed;
+  if (gimple_code (stmt) == GIMPLE_ASM)
+    {
+      deed.effect = "inline assembly";
+      return deed;
+    }
+  if (gimple_has_volatile_ops (stmt))
+    {
+      deed.effect = "a volatile access";
+      return deed;
+    }
+  std::vector<tree> loads, stores;
+  walk_stmt_load_store_ops (stmt, &loads, load, nullptr);
+  walk_stmt_load_store_ops (stmt, &stores, nullptr, load);
+  for (tree r : loads)
+    add (deed, stmt, r, 0);
+  if (gcall *c = dyn_cast<gcall *> (stmt))
+    call (deed, c);
+  for (tree r : stores)
+    add (deed, stmt, r, ACCESS_WRITES | ACCESS_WHOLE);
+  return deed;
+}
+
+std::string Memory::name (unsigned o) const
+{
+  tree t = objects_[o];
+  if (!t)
+    return "memory";
+  if (TREE_CODE (t) == SSA_NAME && !SSA_NAME_VAR (t))
+    {
+      // A pointer taken from the region's data block, or a step behind one that has a name.
+      for (int depth = 0; depth < 16 && TREE_CODE (t) == SSA_NAME && !SSA_NAME_VAR (t); depth++)
+        {
+          gassign *def = dyn_cast<gassign *> (SSA_NAME_DEF_STMT (t));
+          if (!def)
+            break;
+          t = gimple_assign_rhs1 (def);
+        }
+      if (TREE_CODE (t) == COMPONENT_REF)
+        t = TREE_OPERAND (t, 1);
+    }
+  if (TREE_CODE (t) == SSA_NAME)
+    t = SSA_NAME_VAR (t) ? SSA_NAME_VAR (t) : t;
+  if (DECL_P (t) && DECL_NAME (t))
+    return IDENTIFIER_POINTER (DECL_NAME (t));
+  return "memory";
+}
+
+} // namespace promp
