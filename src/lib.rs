@@ -10,34 +10,27 @@ compile_error!("promp runs on x86-64 Linux");
 
 extern crate promp_ckpt as ckpt;
 extern crate promp_proofs as proofs;
+extern crate promp_sys as sys;
 extern crate promp_undo as undo;
-use promp_sys::{callback, complain, export_names, exported_label, keep, say, stub, sys, warn};
+use promp_omp::Composition;
+use promp_omp::{icv, observe, save, task, team, work};
+use promp_sys::{callback, complain, export_names, exported_label, keep, say, stub, sys};
 
 mod acc;
 mod device;
 mod entry;
 mod fault;
-mod icv;
-mod observe;
-mod save;
-mod sys;
-mod task;
-mod team;
 mod tools;
-mod work;
 
-/// All of the runtime's own memory.
-#[global_allocator]
-pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
+/// What these add to the runtime.
+static COMPOSITION: Composition =
+    Composition { runtime: &fault::runtime::Ours, recovery: &fault::for_teams::Ours, start };
 
-/// The runtime whose threads checkpoints save.
-static RUNTIME: &dyn ckpt::runtime::Runtime = &fault::runtime::Ours;
+callback!(promp_composition => composition);
 
-/// The first use of a global initialises the runtime.
-static INITIALISE: fn() -> &'static icv::Globals = team::init::runtime;
-
-/// Who recovers what threads of teams lose.
-static RECOVERY: &dyn team::recovery::Recovery = &fault::for_teams::Ours;
+extern "C" fn composition() -> *const () {
+    core::ptr::from_ref(&COMPOSITION).cast()
+}
 
 /// What looks on or steps in: started once, under the initialisation lock, before anything happens.
 pub(crate) fn start(g: &'static icv::Globals) {

@@ -13,17 +13,18 @@ fn check(tool: &str, args: &[&str], folder: &Path) -> Output {
     c.output().expect("python3")
 }
 
-/// A copy of `src` in a folder of its own, with `text` in front of `file`.
+/// A copy of the runtime's sources in a folder of its own, with `text` in front of `file`.
 fn copied(name: &str, file: &str, text: &str) -> PathBuf {
     let to = root().join("target/house").join(name);
     let _ = std::fs::remove_dir_all(&to);
     std::fs::create_dir_all(&to).expect("target is writable");
-    let copy = Command::new("cp").arg("-r").arg(root().join("src")).arg(&to).status();
-    assert!(copy.expect("cp").success());
-    let path = to.join("src").join(file);
+    let mut copy = Command::new("cp");
+    copy.args(["-r", "--parents", "src", "crates/omp/src"]).arg(&to).current_dir(root());
+    assert!(copy.status().expect("cp").success());
+    let path = to.join(file);
     let old = std::fs::read_to_string(&path).expect("a source file");
     std::fs::write(&path, format!("{text}\n{old}")).expect("target is writable");
-    to.join("src")
+    to
 }
 
 #[test]
@@ -34,33 +35,35 @@ fn the_layers_are_kept() {
 
 #[test]
 fn an_upward_arrow_is_seen() {
-    for (i, (file, text, named)) in [
-        ("icv/env.rs", "use crate::entry::omp;", "src/icv/env.rs names entry/"),
-        ("icv/parse.rs", "use crate::{observe::event, work::{loops, site}};", "src/icv/parse.rs names work/"),
-        ("work/pace.rs", "fn f() { crate::device::is_used() }", "src/work/pace.rs names device/"),
+    for (i, (file, text, above)) in [
+        ("crates/omp/src/icv/env.rs", "use crate::entry::omp;", "entry"),
+        ("crates/omp/src/icv/parse.rs", "use crate::{observe::event, work::{loops, site}};", "work"),
+        ("crates/omp/src/work/pace.rs", "fn f() { crate::device::is_used() }", "device"),
+        ("src/acc/profile.rs", "use crate::device;", "device"),
     ]
     .into_iter()
     .enumerate()
     {
-        let src = copied(&format!("up{i}"), file, text);
-        let o = check("layers.py", &["--source", src.to_str().expect("UTF-8")], root());
+        let at = copied(&format!("up{i}"), file, text);
+        let o = check("layers.py", &["--root", at.to_str().expect("UTF-8")], root());
         let said = String::from_utf8_lossy(&o.stdout).into_owned();
-        assert!(!o.status.success() && said.contains(named), "{text}: {said}");
+        let fault = format!("{file} names {above}/");
+        assert!(!o.status.success() && said.contains(&fault), "{text}: {said}");
     }
 }
 
 #[test]
 fn a_downward_arrow_and_a_comment_are_not_faults() {
     for (i, (file, text)) in [
-        ("entry/omp.rs", "use crate::observe::event as _;"),
-        ("icv/env.rs", "// use crate::entry::omp;"),
-        ("work/pace.rs", "use crate::task::count as _;"),
+        ("src/entry/omp.rs", "use crate::observe::event as _;"),
+        ("crates/omp/src/icv/env.rs", "// use crate::entry::omp;"),
+        ("crates/omp/src/work/pace.rs", "use crate::task::count as _;"),
     ]
     .into_iter()
     .enumerate()
     {
-        let src = copied(&format!("down{i}"), file, text);
-        let o = check("layers.py", &["--source", src.to_str().expect("UTF-8")], root());
+        let at = copied(&format!("down{i}"), file, text);
+        let o = check("layers.py", &["--root", at.to_str().expect("UTF-8")], root());
         assert!(o.status.success(), "{text}: {}", String::from_utf8_lossy(&o.stdout));
     }
 }

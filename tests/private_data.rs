@@ -1,4 +1,4 @@
-//! Large private data on the stack (src/save): copied where that is worth its price, and refused
+//! Large private data on the stack (crates/omp/src/save): copied where that is worth its price, and refused
 //! for that reason, with place and size, where not. What `promp-cc --explain` says is what happens.
 
 mod common;

@@ -3,7 +3,8 @@
 
 It also draws the diagram in docs/internals/architecture.md.
 
-layers.toml names the layers from the top, the folders in each, and today's exceptions, each with its reason.
+layers.toml names the source folders of the runtime's crates, the layers from the top, the folders in each,
+and today's exceptions, each with its reason.
 An arrow is a file of one folder that names something of another (`crate::folder::…`). It must lead to a
 lower layer, or to a folder that its own is together with. An exception that is no longer needed is an error,
 too: the list only shrinks.
@@ -24,12 +25,17 @@ PAGE = "docs/internals/architecture.md"
 BEGIN, END = "<!-- layers -->", "<!-- /layers -->"
 
 
-def arrows(source: pathlib.Path) -> dict[tuple[str, str], str]:
+def folders_of(root: pathlib.Path, plan: dict) -> dict[str, str]:
+    """Folder -> the source folder of its crate."""
+    return {d.name: source for source in plan["sources"] for d in (root / source).iterdir() if d.is_dir()}
+
+
+def arrows(root: pathlib.Path, plan: dict) -> dict[tuple[str, str], str]:
     """(file, folder it names) -> the file's own folder."""
-    folders = {d.name for d in source.iterdir() if d.is_dir()}
+    folders = folders_of(root, plan).keys()
     found = {}
-    for file in sorted(source.rglob("*.rs")):
-        parts = file.relative_to(source).parts
+    for source, file in ((s, f) for s in plan["sources"] for f in sorted((root / s).rglob("*.rs"))):
+        parts = file.relative_to(root / source).parts
         if len(parts) == 1 or parts[-1] == "tests.rs":
             continue  # lib.rs puts everything together; unit tests may name anything
         paths = (path.split("::") for path in modules.named(rust.product(file.read_text())))
@@ -38,7 +44,7 @@ def arrows(source: pathlib.Path) -> dict[tuple[str, str], str]:
     return found
 
 
-def check(source: pathlib.Path, plan: dict) -> tuple[list[str], dict]:
+def check(root: pathlib.Path, plan: dict) -> tuple[list[str], dict]:
     """The faults, and the arrows that lead down: (folder, folder) -> number of files."""
     floor = {f: i for i, layer in enumerate(reversed(plan["layer"])) for f in layer["folders"]}
     together = {}
@@ -48,10 +54,11 @@ def check(source: pathlib.Path, plan: dict) -> tuple[list[str], dict]:
     only = plan.get("only", {})
     excused = {(e["file"], e["to"]): e.get("reason", "") for e in plan.get("exception", [])}
     faults, down, used = [], {}, set()
-    for d in source.iterdir():
-        if d.is_dir() and d.name not in floor:
-            faults.append(f"src/{d.name}: not in any layer of layers.toml")
-    for (file, to), folder in arrows(source).items():
+    sources = folders_of(root, plan)
+    for name, source in sources.items():
+        if name not in floor:
+            faults.append(f"{source}/{name}: not in any layer of layers.toml")
+    for (file, to), folder in arrows(root, plan).items():
         if folder not in floor or to not in floor:
             continue
         fits = to in together[folder] or (floor[to] < floor[folder] and to in only.get(folder, floor))
@@ -61,7 +68,8 @@ def check(source: pathlib.Path, plan: dict) -> tuple[list[str], dict]:
             used.add((file, to))
         else:
             faults.append(
-                f"src/{file} names {to}/, not below {folder}/: move what it needs down, or pass it in"
+                f"{sources[folder]}/{file} names {to}/, not below {folder}/: "
+                "move what it needs down, or pass it in"
             )
     for key, reason in excused.items():
         if key not in used:
@@ -73,13 +81,17 @@ def check(source: pathlib.Path, plan: dict) -> tuple[list[str], dict]:
 
 def diagram(plan: dict, down: dict) -> str:
     """The layers from the top, with what each folder is for, whom it knows, and the exceptions counted."""
-    lines = ["```text"]
+    lines, crate = ["```text"], plan["sources"][0]
     excused = {}
     for e in plan.get("exception", []):
         pair = e["file"].split("/")[0], e["to"]
         excused[pair] = excused.get(pair, 0) + 1
+    there = folders_of(ROOT, plan)
     for layer in plan["layer"]:
-        present = [f for f in layer["folders"] if (ROOT / "src" / f).is_dir()]
+        present = [f for f in layer["folders"] if f in there]
+        if present and there[present[0]] != crate:
+            crate = there[present[0]]
+            lines += [f"{crate}:", ""]
         for folder in present:
             knows = sorted(t for f, t in down if f == folder)
             lines.append(f"{folder + '/':<10} {plan['about'][folder]}")
@@ -105,11 +117,11 @@ def main() -> int:
     raw = argparse.RawDescriptionHelpFormatter
     options = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     options.add_argument("--write", action="store_true", help="write the diagram into its page")
-    options.add_argument("--source", type=pathlib.Path, default=ROOT / "src", help="another source folder")
+    options.add_argument("--root", type=pathlib.Path, default=ROOT, help="another repository")
     given = options.parse_args()
     plan = tomllib.loads((ROOT / "layers.toml").read_text())
-    faults, down = check(given.source, plan)
-    if given.source == ROOT / "src":
+    faults, down = check(given.root, plan)
+    if given.root == ROOT:
         page = ROOT / PAGE
         text = page.read_text()
         before, rest = text.split(BEGIN, 1)

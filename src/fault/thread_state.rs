@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn nothing_has_happened_to_a_new_thread() {
-        let thr = Thread::create(false);
+        let thr = crate::team::thread::current();
         let state = of(thr);
         assert!(state.check.get().is_none() && !state.inject.hanging().load(Relaxed));
         assert_eq!(state.inject.fence().load(Relaxed), 0);

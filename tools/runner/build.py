@@ -10,7 +10,8 @@ CARGO = os.environ.get("CARGO", "cargo").split()
 UNITS = ["--workspace", "--exclude", "promp-checks"]
 # What cargo is asked to build for each group.
 GROUPS = {
-    "dev": ["--lib", "--package", "promp", "--package", "promp-sys", "--package", "promp-ckpt"],
+    "dev": ["--lib", "--package", "promp", "--package", "promp-sys", "--package", "promp-ckpt",
+            "--package", "promp-omp"],
     "release": ["--release", *UNITS],
     "checks": ["--profile", "checks", "--package", "promp-checks"],
 }

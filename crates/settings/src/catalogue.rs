@@ -163,7 +163,7 @@ settings! {
                  file", Nothing), Some("disabled"), "says how a tool was looked for");
         STATS = "PROMP_STATS": words(&["0", "1"], "0", "1: statistics on stderr at the end");
         EVENTS = "PROMP_EVENTS": words(&["off", "count"], "off",
-            "at exit, how often what happened (src/observe/event.rs)")
+            "at exit, how often what happened (crates/omp/src/observe/event.rs)")
             .for_developers();
     }
     Tuning {

@@ -1,6 +1,6 @@
 // Sites: for each loop that saves old values a word in which the runtime decides whether that is worth its
 // price, and what it has measured; for each thing that cannot be executed twice what it is.
-// src/save/price.rs has the layout.
+// crates/omp/src/save/price.rs has the layout.
 
 #include "segments/sites.h"
 #include "segments/tables.h"

@@ -7,7 +7,7 @@
 
 namespace promp {
 
-/// States of a site (src/save/price.rs).
+/// States of a site (crates/omp/src/save/price.rs).
 enum { SITE_OPEN = 0, SITE_OFF = 2, SITE_OPAQUE = 3, SITE_ALWAYS = 4, SITE_WAITS = 5 };
 
 /// "file:line", for messages; of what has no place (compilers make such statements) that of the current

@@ -7,9 +7,9 @@
 //! It is named, and nobody of the process runs on it any more (sys/kernel/left.rs).
 //!
 //! Executing a chunk again is what recovery does, too, with the same conditions (policy.rs), the same saved
-//! state (src/save) and the same old values (crates/undo); only that nothing has failed. What a chunk writes
-//! is known if promp-cc has built it with -fpromp-sdc (written.rs). Any other chunk is executed once, and its
-//! loop is reported as unverified.
+//! state (crates/omp/src/save) and the same old values (crates/undo); only that nothing has failed. What a
+//! chunk writes is known if promp-cc has built it with -fpromp-sdc (written.rs). Any other chunk is executed
+//! once, and its loop is reported as unverified.
 //!
 //! States of a thread's check: idle → (chunk taken: [`chunk_begins`]) watched → (next chunk wanted:
 //! [`chunk_ends`]) idle, or, for one more execution, watched again. A stop in between gives it up

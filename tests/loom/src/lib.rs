@@ -129,36 +129,36 @@ mod room {
 #[path = "../../../crates/ckpt/src/control/asking.rs"]
 #[allow(dead_code)]
 mod asking;
-#[path = "../../../src/team/barrier.rs"]
+#[path = "../../../crates/omp/src/team/barrier.rs"]
 #[allow(dead_code)]
 mod barrier;
-#[path = "../../../src/work/batch.rs"]
+#[path = "../../../crates/omp/src/work/batch.rs"]
 #[allow(dead_code)]
 mod batch;
-#[path = "../../../src/task/count.rs"]
+#[path = "../../../crates/omp/src/task/count.rs"]
 #[allow(dead_code)]
 mod count;
-#[path = "../../../src/task/deque.rs"]
+#[path = "../../../crates/omp/src/task/deque.rs"]
 #[allow(dead_code)]
 mod deque;
-#[path = "../../../src/work/dispenser.rs"]
+#[path = "../../../crates/omp/src/work/dispenser.rs"]
 #[allow(dead_code)]
 mod dispenser;
-#[path = "../../../src/team/event.rs"]
+#[path = "../../../crates/omp/src/team/event.rs"]
 #[allow(dead_code)]
 mod event;
-#[path = "../../../src/work/holders.rs"]
+#[path = "../../../crates/omp/src/work/holders.rs"]
 #[allow(dead_code)]
 mod holders;
-#[path = "../../../src/task/left.rs"]
+#[path = "../../../crates/omp/src/task/left.rs"]
 mod left;
-#[path = "../../../src/work/many.rs"]
+#[path = "../../../crates/omp/src/work/many.rs"]
 #[allow(dead_code)]
 mod many;
-#[path = "../../../src/team/orders.rs"]
+#[path = "../../../crates/omp/src/team/orders.rs"]
 #[allow(dead_code)]
 mod orders;
-#[path = "../../../src/save/publish.rs"]
+#[path = "../../../crates/omp/src/save/publish.rs"]
 mod publish;
 #[path = "../../../crates/ckpt/src/control/round.rs"]
 #[allow(dead_code)]

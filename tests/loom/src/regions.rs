@@ -1,5 +1,5 @@
 //! Models of how a region's order comes to its workers and their ends to the primary thread
-//! (src/team/orders.rs). Member 0 is the primary thread; it leads member 1, who leads member 2.
+//! (crates/omp/src/team/orders.rs). Member 0 is the primary thread; it leads member 1, who leads member 2.
 
 use crate::check;
 use crate::event::{Event, Patience, Waiters};

@@ -4,8 +4,8 @@
 //!
 //! - A chunk that a static schedule gives costs a few nanoseconds; one from the dispenser the way of its
 //!   cache line, where another thread had it last, and who comes meanwhile waits. Loops of many chunks have
-//!   batches (src/work/batch.rs): of a thread's own batch a chunk is cheap, and who finds nothing left takes
-//!   half of another's.
+//!   batches (crates/omp/src/work/batch.rs): of a thread's own batch a chunk is cheap, and who finds nothing
+//!   left takes half of another's.
 //! - The line's way is 40, 100 or 400 ns, and changes every 0.2 s.
 //! - A thread's CPU may be taken away: for a while now and then, or half of the time.
 //! - Executions differ by some per cent, each thread's part by itself.
@@ -23,9 +23,9 @@ const BATCHED_CHUNK: f64 = 9e-9;
 const STAMP: f64 = 25e-9;
 const CPU_CLOCK: f64 = 250e-9;
 const LEAVING: f64 = 30e-9;
-/// Loops that take longer are profiled by CPU clocks (src/work/tune/site.rs).
+/// Loops that take longer are profiled by CPU clocks (crates/omp/src/work/tune/site.rs).
 const BY_CPU: f64 = 500e-6;
-/// Chunks above which a trial is not cut short (src/work/tune/deal.rs).
+/// Chunks above which a trial is not cut short (crates/omp/src/work/tune/deal.rs).
 const FEW: u64 = 64;
 const LINES: [f64; 3] = [40e-9, 100e-9, 400e-9];
 
@@ -310,7 +310,7 @@ impl Machine {
     }
 }
 
-/// A call site, as src/work/tune/site.rs has it.
+/// A call site, as crates/omp/src/work/tune/site.rs has it.
 pub(crate) struct Site {
     pub search: Search,
     given: Schedule,

@@ -1,0 +1,90 @@
+//! OMP_DISPLAY_ENV and `omp_display_env`: the ICVs on stderr, in the form of OpenMP 5.1, section 6.12.
+
+use super::settings::Replay;
+use super::{Globals, RunSched};
+use promp_settings as settings;
+use std::fmt::Write;
+
+/// A schedule as OMP_SCHEDULE would have it.
+fn schedule(s: RunSched) -> String {
+    let kind = format!("{:?}", s.kind).to_uppercase();
+    let prefix = if s.monotonic && s.kind != super::Sched::Static { "MONOTONIC:" } else { "" };
+    if s.chunk > 1 { format!("{prefix}{kind},{}", s.chunk) } else { format!("{prefix}{kind}") }
+}
+
+/// The whole text. `default_device`: the ICV, as far as it is known.
+pub fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
+    let i = &g.initial.get();
+    let yes = |b: bool| if b { "TRUE" } else { "FALSE" };
+    let join = |v: Vec<String>| v.join(",");
+    let mut t = String::from("\nOPENMP DISPLAY ENVIRONMENT BEGIN\n  _OPENMP = '201511'\n");
+    let mut line = |name: &str, value: String| {
+        let _ = writeln!(t, "  {name} = '{value}'");
+    };
+    line("OMP_DYNAMIC", yes(i.dynamic).into());
+    line("OMP_NESTED", yes(i.max_active_levels > 1).into());
+    line(
+        "OMP_NUM_THREADS",
+        if g.threads_list.is_empty() {
+            i.threads.to_string()
+        } else {
+            join(g.threads_list.iter().map(u32::to_string).collect())
+        },
+    );
+    line("OMP_SCHEDULE", schedule(i.sched));
+    line(
+        "OMP_PROC_BIND",
+        if g.bind_list.is_empty() {
+            format!("{:?}", i.bind).to_uppercase()
+        } else {
+            join(g.bind_list.iter().map(|b| format!("{b:?}").to_uppercase()).collect())
+        },
+    );
+    line(
+        "OMP_PLACES",
+        join(
+            g.places
+                .iter()
+                .map(|p| format!("{{{}}}", join(p.iter().map(u32::to_string).collect())))
+                .collect(),
+        ),
+    );
+    line("OMP_STACKSIZE", g.stack_size.to_string());
+    line("OMP_WAIT_POLICY", if g.wait_active == Some(true) { "ACTIVE" } else { "PASSIVE" }.into());
+    line("OMP_THREAD_LIMIT", i.thread_limit.to_string());
+    line("OMP_MAX_ACTIVE_LEVELS", i.max_active_levels.to_string());
+    line("OMP_NUM_TEAMS", g.num_teams.to_string());
+    line("OMP_TEAMS_THREAD_LIMIT", g.teams_thread_limit.to_string());
+    line("OMP_CANCELLATION", yes(g.cancellation).into());
+    line("OMP_DEFAULT_DEVICE", default_device.to_string());
+    line("OMP_MAX_TASK_PRIORITY", g.max_task_priority.to_string());
+    line("OMP_DISPLAY_AFFINITY", yes(g.display_affinity).into());
+    line("OMP_AFFINITY_FORMAT", g.affinity_format.clone());
+    line("OMP_ALLOCATOR", crate::sys::env::get("OMP_ALLOCATOR").unwrap_or_else(|| i.allocator.to_string()));
+    line("OMP_TARGET_OFFLOAD", ["DEFAULT", "MANDATORY", "DISABLED"][g.target_offload as usize].into());
+    if verbose {
+        line("GOMP_CPU_AFFINITY", g.places_text.clone().unwrap_or_default());
+        line("GOMP_STACKSIZE", g.stack_size.to_string());
+        line("GOMP_SPINCOUNT", g.spin_count.map_or("".into(), |n| n.to_string()));
+    }
+    let p = &g.promp;
+    line(settings::FT.name, if p.ft { "on" } else { "off" }.into());
+    line(
+        settings::REPLAY.name,
+        match &p.replay {
+            Replay::Proven => "proven".into(),
+            Replay::Assume => "assume".into(),
+            Replay::Never => "never".into(),
+            Replay::Functions(f) => f.join(","),
+        },
+    );
+    line(settings::RECOMPUTE.name, format!("{:?}", p.recompute).to_lowercase());
+    line(settings::REPRODUCIBLE.name, u32::from(p.reproducible).to_string());
+    line(settings::AFTER.name, if p.shrink { "shrink" } else { "respawn" }.into());
+    line(settings::CRASHES.name, if p.takes_crashes { "runtime" } else { "program" }.into());
+    line(settings::SAVE_BUDGET.name, p.save_budget.to_string());
+    line(settings::WATCHDOG.name, p.watchdog_ns.map_or("off".into(), |n| format!("{}us", n / 1000)));
+    line(settings::VERBOSE.name, p.verbose.to_string());
+    t.push_str("OPENMP DISPLAY ENVIRONMENT END\n");
+    t
+}

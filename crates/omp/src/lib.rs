@@ -1,0 +1,49 @@
+//! OpenMP: logical threads and their teams, worksharing, tasks, what threads save so that their work can be
+//! executed again, settings, events.
+//!
+//! What stands above it is a library of several crates, which says by a [`Composition`] what they add.
+
+#![deny(unsafe_op_in_unsafe_fn)]
+
+extern crate promp_ckpt as ckpt;
+extern crate promp_proofs as proofs;
+extern crate promp_undo as undo;
+use promp_sys::{complain, say, warn};
+
+pub mod icv;
+pub mod observe;
+pub mod save;
+mod sys;
+pub mod task;
+pub mod team;
+#[cfg(test)]
+mod tests;
+pub mod work;
+
+/// All of the runtime's own memory.
+#[global_allocator]
+pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
+
+/// The first use of a global initialises the runtime.
+static INITIALISE: fn() -> &'static icv::Globals = team::init::runtime;
+
+/// What the library adds to this crate.
+pub struct Composition {
+    /// The runtime whose threads checkpoints save.
+    pub runtime: &'static dyn ckpt::runtime::Runtime,
+    /// Who recovers what threads of teams lose.
+    pub recovery: &'static dyn team::recovery::Recovery,
+    /// What looks on or steps in: started once, under the initialisation lock, before anything happens.
+    pub start: fn(&'static icv::Globals),
+}
+
+unsafe extern "C" {
+    /// The composition's address; its name is the linker's alone (`callback` of the platform).
+    fn promp_composition() -> *const ();
+}
+
+/// That of this library.
+fn composition() -> &'static Composition {
+    // SAFETY: whoever defines the name says in it that it is one, which stays.
+    unsafe { &*promp_composition().cast() }
+}

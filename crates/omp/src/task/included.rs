@@ -1,0 +1,175 @@
+//! Tasks that are executed at once, as calls.
+//!
+//! Such a task is a call of its function and little else, so it becomes one: no activation, and no [`Task`]. The thread counts those that
+//! it is in ([`Thread::lazy`]); they are the innermost ones it executes. Only if one does something for which it must be
+//! a task of its own (creates another, starts a region, sets an ICV …: whatever asks for [`Thread::task`]), all that are counted are
+//! made, in [`settle`], and the count is 0. When the function returns and the count is 0, this has happened to its task, which
+//! is then ended in [`end_settled`]; else the count goes down. The calls themselves are in entry/light.rs.
+//!
+//! As far as fault tolerance is concerned, what happens in them is work of the caller. That is right only where calls are not save points
+//! and faults are not injected at them; [`Thread::light`] says so:
+//!
+//! | bit | meaning |
+//! |---|---|
+//! | [`PLAIN`] | calls are not save points: an undeferred task may be executed so |
+//! | [`INCLUDED`] | … and so may every task: the current one is final, or there is no team |
+//! | [`LAST`] | the current task is final: what the final clause says of tasks below it makes no difference |
+//! | [`SERIAL`] | … and there are regions that are executed as serial code (entry/light/region.rs) |
+
+use super::{Task, flag, run};
+use crate::icv::globals;
+use crate::observe::{self, Set};
+use crate::sys::time;
+use crate::team::hold::hold_off;
+use crate::team::region;
+use crate::team::thread::Thread;
+
+/// See the module's table.
+pub const PLAIN: u32 = 1;
+/// See the module's table.
+pub const INCLUDED: u32 = 2;
+/// See the module's table. Set only with the others.
+pub const LAST: u32 = 4;
+/// See the module's table. Set only with [`PLAIN`].
+pub const SERIAL: u32 = 8;
+
+/// Clock ticks (about a third of a nanosecond) that a taskloop's task may take to count as short; that
+/// handing one over costs is about as much.
+const SHORT_TICKS: u64 = 600;
+
+/// Flags of tasks that are more than a call; `FINAL` only where the current task is not.
+pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DETACH;
+
+/// Is a task with these flags more than a call, where calls may be as light as `light` says?
+#[inline(always)]
+pub(crate) fn is_special(flags: u32, light: u32) -> bool {
+    let special = flags & SPECIAL;
+    special != 0 && (special != flag::FINAL || light & LAST == 0)
+}
+
+/// Works [`Thread::light`] out. Call when the thread's team, its current task, whether it saves or has
+/// regions that are serial code has changed.
+#[inline]
+pub fn lighten(thr: &'static Thread) {
+    let (Some(m), Some(task)) = (thr.member.get(), thr.task.get()) else { return };
+    let plain = !thr.saving.get() && !observe::wants(Set::LIGHT) && !globals().cancellation;
+    let below = match (task.in_final.get(), m.team().level.get()) {
+        (true, _) => INCLUDED | LAST,
+        (false, 0) if thr.alone_in.has_plain() => INCLUDED | SERIAL,
+        (false, 0) => INCLUDED,
+        (false, _) => 0,
+    };
+    thr.light.set(if plain { PLAIN | below } else { 0 });
+}
+
+/// Makes the tasks that are only counted; the innermost is the current one then.
+#[cold]
+#[inline(never)]
+pub(crate) fn settle(thr: &'static Thread) {
+    hold_off(thr, || {
+        let m = thr.member();
+        let count = thr.lazy.get();
+        thr.lazy.set(0);
+        for _ in 0..count {
+            let t = Task::explicit(thr);
+            t.team.set(None);
+            t.run_by(thr);
+            t.outer_floor.set(m.tasks.raise_floor());
+            thr.task.set(Some(t));
+        }
+    });
+}
+
+/// The current task, which [`settle`] has made, is over.
+pub fn end_settled(thr: &'static Thread) {
+    let t = thr.task();
+    let parent = t.parent_task();
+    thr.member().tasks.set_floor(t.outer_floor.get());
+    thr.task.set(Some(parent));
+    run::end(thr, t, parent, false);
+}
+
+/// A task that is only counted, as long as it need not be made, is what `f` does.
+#[inline]
+fn counted(thr: &'static Thread, f: impl FnOnce()) {
+    thr.lazy.set(thr.lazy.get() + 1);
+    f();
+    match thr.lazy.get() {
+        0 => hold_off(thr, || end_settled(thr)),
+        n => thr.lazy.set(n - 1),
+    }
+}
+
+/// Executes a task as a call within the runtime call.
+pub fn call(thr: &'static Thread, call: (usize, usize)) {
+    counted(thr, || region::activate(thr, call, (0, 0)));
+}
+
+/// A taskloop's tasks that are executed at once.
+pub(crate) struct Several {
+    /// The thread.
+    pub thr: &'static Thread,
+    /// Body and block.
+    pub call: (usize, usize),
+    /// How many.
+    pub count: u64,
+    /// The first one's bounds, and what leads from one's to the next one's.
+    pub bounds: (u64, u64, u64),
+}
+
+impl Several {
+    /// Calls the body for each, in one activation; ends early if they take long. How many were executed.
+    pub(crate) fn run(mut self) -> u64 {
+        let this = core::ptr::from_mut(&mut self) as usize;
+        region::activate(self.thr, (Self::body as *const () as usize, this), (0, 0));
+        self.count
+    }
+
+    /// [`Several::run`] as task `t` of the thread's own, whose call and block are others then.
+    pub(crate) fn run_as(mut self, t: &'static Task) -> u64 {
+        t.call.set((Self::body as *const () as usize, core::ptr::from_mut(&mut self) as usize));
+        t.args.set((0, 0));
+        run::run_body(self.thr, t);
+        self.count
+    }
+
+    /// # Safety
+    /// `this` is a [`Several`].
+    unsafe extern "C" fn body(this: &mut Several) {
+        const LOOK: u64 = 8; // how often to look at the clock
+        const FIRST: u64 = 4; // so many times as long may the first one take, for what it finds cold
+        let (thr, block) = (this.thr, this.call.1 as *mut u64);
+        let (mut lo, mut hi, step) = this.bounds;
+        let mut last = time::ticks();
+        // One is counted throughout: where one ends the next one begins.
+        let mut outside = thr.lazy.get();
+        thr.lazy.set(outside + 1);
+        let (mut left, mut some, mut limit) = (this.count, 1, FIRST * SHORT_TICKS);
+        while left > 0 {
+            some = left.min(some);
+            for _ in 0..some {
+                // SAFETY: compiled OpenMP code gave function and block for this purpose; a taskloop's block
+                // begins with the bounds.
+                unsafe {
+                    *block = lo;
+                    *block.add(1) = hi;
+                    core::mem::transmute::<usize, extern "C" fn(*mut u64)>(this.call.0)(block);
+                }
+                if thr.lazy.get() == 0 {
+                    hold_off(thr, || end_settled(thr));
+                    outside = 0;
+                    thr.lazy.set(1);
+                }
+                (lo, hi) = (hi, hi.wrapping_add(step));
+            }
+            left -= some;
+            let now = time::ticks();
+            if now.wrapping_sub(last) > limit {
+                break;
+            }
+            (last, some, limit) = (now, LOOK, LOOK * SHORT_TICKS);
+        }
+        this.count -= left;
+        thr.lazy.set(outside);
+    }
+}

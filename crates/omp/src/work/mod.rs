@@ -1,0 +1,21 @@
+//! Worksharing: constructs and their descriptors (share), the dispenser of chunks with orphans, the ledger, the schedules,
+//! ordered and doacross, locks and critical sections.
+
+pub mod asked;
+pub(crate) mod batch;
+pub mod bounds;
+pub mod dispenser;
+pub mod doacross;
+pub(crate) mod holders;
+pub mod ledger;
+#[cfg(test)]
+mod lines;
+pub mod locks;
+pub mod loops;
+pub(crate) mod many;
+pub mod ordered;
+pub(crate) mod pace;
+pub mod share;
+pub mod site;
+pub(crate) mod survivors;
+pub mod tune;
