@@ -26,13 +26,12 @@ pub struct Instead {
 impl Instead {
     /// Finds the function. On an ordinary thread.
     pub fn learn(&self) {
-        let find = |version: Option<&CStr>| match version {
-            // SAFETY (both): looks up a symbol.
-            Some(v) => unsafe { libc::dlvsym(libc::RTLD_DEFAULT, self.name.as_ptr(), v.as_ptr()) },
-            None => unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.name.as_ptr()) },
-        };
-        let at = [find(self.version), find(None)].into_iter().find(|p| !p.is_null());
-        self.real.store(at.map_or(0, |p| p as usize), Relaxed);
+        let name = self.name.as_ptr();
+        // SAFETY (both): looks up a symbol.
+        let of_version = |v: &CStr| unsafe { libc::dlvsym(libc::RTLD_DEFAULT, name, v.as_ptr()) } as usize;
+        let default = || unsafe { libc::dlsym(libc::RTLD_DEFAULT, name) } as usize;
+        let at = self.version.map(of_version).filter(|at| *at != 0).unwrap_or_else(default);
+        self.real.store(at, Relaxed);
     }
 }
 
