@@ -27,7 +27,7 @@ PROGRAMS = {
     "floorplan": "5", "many": "1000",
 }
 STACK = {"deep": "1000"}  # bytes of stack a level
-KERNELS = {"cg": "A", "mg": "A", "is": "A", "ft": "W", "adi": "W", "ep": "W"}
+KERNELS = {"cg": "A", "mg": "A", "is": "A", "ft": "W", "adi": "W", "bt": "W", "ep": "W"}
 RUNTIMES = ("libgomp", "libomp", "promp")
 LIMIT = 20  # seconds for one run; what takes longer is left out from then on
 

@@ -239,12 +239,13 @@ fn later(kernel: &str, exe: &Path) -> Vec<u64> {
 #[test]
 fn kernels_write_what_lives() {
     let level = |n: u64| 8 * (n + 2).pow(3);
-    // FT: nothing; CG: x; ADI: u; MG: u and r of the finest level at the head of its loop, u at the best
-    // place.
-    let kernels: [(&str, &[&str], u64); 5] = [
+    // FT: nothing; CG: x; ADI: u; BT: u and the forcing; MG: u and r of the finest level at the head of its
+    // loop, u at the best place.
+    let kernels: [(&str, &[&str], u64); 6] = [
         ("ft", &["-DPLACES=1", "-DTIMES=4"], 0),
         ("cg", &["-DPLACES=1", "-DTIMES=5"], 8 * 7000),
         ("adi", &["-DPLACES=1", "-DTIMES=3"], 8 * 5 * 36 * 36 * 36),
+        ("bt", &["-DPLACES=1"], 2 * 8 * 5 * 24 * 24 * 24),
         ("mg", &["-DPLACES=1", "-DTIMES=8"], 2 * level(128)),
         ("mg", &["-DPLACES=2", "-DTIMES=8"], level(128)),
     ];

@@ -1,8 +1,8 @@
-/* What the kernels of the NAS Parallel Benchmarks share (NAS reports RNR-94-007, NAS-95-020): the pseudo-random numbers
+/* What the kernels of the NAS Parallel Benchmarks share (NAS reports RNR-94-007, NAS-95-020): random numbers
    x(k+1) = 5^13 x(k) mod 2^46, classes, verification, and the schedule of the loops.
 
-   Loops come in two kinds, by the macro LOOP: the default (static, inlined by GCC) or, with -DDYNAMIC=chunk, a dynamic
-   schedule, so that chunks pass through the runtime. */
+   Loops come in three kinds, by the macro LOOP: the default (static, inlined by GCC), with -DDYNAMIC=chunk a
+   dynamic schedule, so that chunks pass through the runtime, and with -DRUNTIME that of OMP_SCHEDULE. */
 #ifndef NPB_H
 #define NPB_H
 #include <math.h>
@@ -15,6 +15,9 @@
 #ifdef DYNAMIC
 #define LOOP(clauses) PRAGMA(omp for schedule(dynamic, DYNAMIC) clauses)
 #define PARALLEL_LOOP(clauses) PRAGMA(omp parallel for schedule(dynamic, DYNAMIC) clauses)
+#elif defined RUNTIME
+#define LOOP(clauses) PRAGMA(omp for schedule(runtime) clauses)
+#define PARALLEL_LOOP(clauses) PRAGMA(omp parallel for schedule(runtime) clauses)
 #else
 #define LOOP(clauses) PRAGMA(omp for clauses)
 #define PARALLEL_LOOP(clauses) PRAGMA(omp parallel for clauses)

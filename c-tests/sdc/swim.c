@@ -1,5 +1,6 @@
 /* Shallow-water equations on a torus by finite differences, in the manner of SPEC's Swim: seven kernels a
-   step. Usage: swim [N [STEPS]]. Prints checksums of pressure and velocities. */
+   step, which Swim has in three functions. Usage: swim [N [STEPS]]. Prints checksums of pressure and
+   velocities. With -DCALLS each of the three calls is a section by hand (docs/internals/silent-errors.md). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,16 @@ static double *field(size_t n) {
 }
 #define AT(i, j) ((size_t)(i) * m + (j))
 #define KERNEL _Pragma("omp target teams distribute parallel for")
+
+#ifdef CALLS
+void promp_sdc_checkpoint(void) __attribute__((weak));
+void promp_sdc_detect(void) __attribute__((weak));
+#define CALL() (promp_sdc_checkpoint ? promp_sdc_checkpoint() : (void)0)
+#define RETURN() (promp_sdc_detect ? promp_sdc_detect() : (void)0)
+#else
+#define CALL() ((void)0)
+#define RETURN() ((void)0)
+#endif
 
 int main(int argc, char **argv) {
     const int n = argc > 1 ? atoi(argv[1]) : 255, steps = argc > 2 ? atoi(argv[2]) : 50, m = n + 1;
@@ -50,6 +61,7 @@ int main(int argc, char **argv) {
     {
         start = now();
         for (int step = 0; step < steps; step++) {
+            CALL();
             KERNEL
             for (int k = 0; k < n * n; k++) { /* 1: mass fluxes, potential vorticity, height */
                 const int i = k / n, j = k % n;
@@ -83,7 +95,9 @@ int main(int argc, char **argv) {
                     h[AT(n, n)] = h[AT(0, 0)];
                 }
             }
+            RETURN();
             const double t8 = tdt / 8, tx = tdt / dx, ty = tdt / dy;
+            CALL();
             KERNEL
             for (int k = 0; k < n * n; k++) { /* 4: the next values */
                 const int i = k / n, j = k % n;
@@ -118,7 +132,9 @@ int main(int argc, char **argv) {
                     pnew[AT(n, n)] = pnew[AT(0, 0)];
                 }
             }
+            RETURN();
             const double al = step ? alpha : 0;
+            CALL();
             KERNEL
             for (int k = 0; k < m * m; k++) { /* 7: smoothing in time */
                 uold[k] = u[k] + al * (unew[k] - 2 * u[k] + uold[k]);
@@ -126,6 +142,7 @@ int main(int argc, char **argv) {
                 pold[k] = p[k] + al * (pnew[k] - 2 * p[k] + pold[k]);
                 u[k] = unew[k], v[k] = vnew[k], p[k] = pnew[k];
             }
+            RETURN();
             tdt = 2 * dt;
         }
     }

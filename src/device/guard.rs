@@ -5,16 +5,21 @@
 //! Shut inside of a region are the heap (`brk`) and the blocks that libc's malloc has mapped by
 //! themselves, which it marks in their first words. Stacks and variables of the program stay open: the
 //! region runs on them. Libraries that the region calls may need the heap: then it is opened for the rest
-//! of the region.
+//! of the region, which is said. The runtime itself lends it to libc where a team needs new threads
+//! (`signals::lent`), and it is shut again: teams, parallel regions and loops inside are looked at like the
+//! region's own code.
 
+use crate::icv::globals;
 use crate::say;
 use crate::sys;
 use crate::sys::lock::Lock;
-use crate::sys::own::Own;
 use crate::sys::{maps, signals, syscall};
+use crate::team::thread;
 use core::mem::MaybeUninit;
-use core::sync::atomic::{AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering::*};
 
+/// `si_code` of memory that is there, but may not be used so.
+const SEGV_ACCERR: i32 = 2;
 const OPEN: i32 = libc::PROT_READ | libc::PROT_WRITE;
 
 type Range = (usize, usize);
@@ -23,11 +28,18 @@ type Range = (usize, usize);
 static DEVICES: [(AtomicUsize, AtomicUsize); MOST] =
     [const { (AtomicUsize::new(0), AtomicUsize::new(0)) }; MOST];
 const MOST: usize = crate::icv::devices::MOST as usize;
-/// Held while the devices' protection changes.
+/// Held while the protection of the devices or of the heap changes.
 static CHANGING: Lock = Lock::new();
-/// What is shut of the host, while a region runs. Written by the thread whose region it is; the handler
-/// reads it.
-static SHUT: Own<&'static [Range]> = Own::new(&[]);
+/// What is shut of the host, while a region runs: a list in a box. Written by the thread whose region it is.
+static SHUT: AtomicPtr<Vec<Range>> = AtomicPtr::new(core::ptr::null_mut());
+/// Those who read that list. It is freed when there are none.
+static READERS: AtomicUsize = AtomicUsize::new(0);
+/// The heap is open until the region ends: a library has needed it, or a thread has failed.
+static OPENED: AtomicBool = AtomicBool::new(false);
+/// The instruction of a library that needed the heap; 0: none.
+static USED_BY: AtomicUsize = AtomicUsize::new(0);
+/// Calls under way that the heap is lent to. Changed with `CHANGING` held.
+static LENT: AtomicUsize = AtomicUsize::new(0);
 /// Regions and copies under way that need the devices' memory open.
 static USERS: AtomicUsize = AtomicUsize::new(0);
 /// The function of the region that runs, for messages.
@@ -72,20 +84,69 @@ pub(crate) fn region(range: Range, _device: u32, func: usize, run: impl FnOnce()
     // One region at a time shuts the heap: others beside it need theirs.
     let first = RUNNING.compare_exchange(0, func, AcqRel, Relaxed).is_ok();
     if first {
-        let list: &'static [Range] = Vec::leak(heap());
-        SHUT.set(list);
-        list.iter().for_each(|&r| protect(r, libc::PROT_NONE));
+        let list = Box::into_raw(Box::new(heap()));
+        CHANGING.with(|| {
+            OPENED.store(false, Relaxed);
+            SHUT.store(list, SeqCst);
+            set_heap(libc::PROT_NONE);
+        });
     }
     run();
     if first {
-        let list = SHUT.get();
-        list.iter().for_each(|&r| protect(r, OPEN));
-        SHUT.set(&[]);
-        // SAFETY: leaked above; nobody looks at it any more.
-        drop(unsafe { Box::from_raw(core::ptr::from_ref(list).cast_mut()) });
+        let list = CHANGING.with(|| {
+            set_heap(OPEN);
+            SHUT.swap(core::ptr::null_mut(), SeqCst)
+        });
+        say_opened(func);
+        while READERS.load(SeqCst) > 0 {
+            core::hint::spin_loop();
+        }
+        // SAFETY: made above; nobody looks at it any more.
+        drop(unsafe { Box::from_raw(list) });
         RUNNING.store(0, Release);
     }
     shut(range);
+}
+
+/// Hands over what is shut of the host. For handlers, too: waits for nobody.
+fn with_shut<R>(f: impl FnOnce(&[Range]) -> R) -> R {
+    READERS.fetch_add(1, SeqCst);
+    // SAFETY: a list that is in its box until there are no readers, or null.
+    let r = f(unsafe { SHUT.load(SeqCst).as_ref() }.map_or(&[], Vec::as_slice));
+    READERS.fetch_sub(1, SeqCst);
+    r
+}
+
+/// Says once that not all of a region was looked at.
+fn say_opened(func: usize) {
+    static SAID: AtomicBool = AtomicBool::new(false);
+    let pc = USED_BY.swap(0, Relaxed);
+    if pc != 0 && globals().promp.verbose >= 1 && !SAID.swap(true, Relaxed) {
+        say!(
+            "guard: a library's function has used the heap in a target region (instruction {pc:#x}, region \
+             {func:#x}); wrong maps behind that are not found: leave malloc, printf and the like out of the \
+             region to have all of it looked at"
+        );
+    }
+}
+
+fn set_heap(how: i32) {
+    with_shut(|list| list.iter().for_each(|&r| protect(r, how)));
+}
+
+/// The heap is lent to a call that begins (`on`), or given back.
+extern "C" fn lend(on: bool) {
+    CHANGING.with(|| {
+        let others = if on { LENT.fetch_add(1, Relaxed) } else { LENT.fetch_sub(1, Relaxed) - 1 };
+        if others > 0 || OPENED.load(Relaxed) {
+            return;
+        }
+        set_heap(if on { OPEN } else { libc::PROT_NONE });
+        // Opened for good meanwhile, by a handler, which waits for nobody.
+        if OPENED.load(SeqCst) {
+            set_heap(OPEN);
+        }
+    });
 }
 
 /// The program's heap, in whole pages.
@@ -128,32 +189,36 @@ fn blocks(mut at: usize, end: usize, out: &mut Vec<Range>) {
 
 /// Takes over what a touch of shut memory raises.
 pub(crate) fn install() {
-    signals::unguard_with(open_heap);
+    signals::unguard_with(open_heap, lend);
     signals::put_first(on_fault);
 }
 
 extern "C" fn open_heap() {
-    SHUT.get().iter().for_each(|&r| protect(r, OPEN));
+    OPENED.store(true, SeqCst);
+    set_heap(OPEN);
 }
 
 extern "C" fn on_fault(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_void) {
     // SAFETY: the kernel's description of the fault.
-    let (addr, pc, written) = unsafe {
+    let (addr, pc, written, forbidden) = unsafe {
         let registers = &(*ctx.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         (
             (*info).si_addr() as usize,
             registers[libc::REG_RIP as usize] as usize,
             registers[libc::REG_ERR as usize] & 2 != 0,
+            (*info).si_code == SEGV_ACCERR,
         )
     };
     let within = |&(from, bytes): &Range| (from..from + bytes).contains(&addr);
     let did = if written { "written" } else { "read" };
-    let shut = SHUT.get();
-    if shut.iter().any(within) {
-        if !in_program(pc) {
-            shut.iter().for_each(|&r| protect(r, OPEN));
+    if with_shut(|list| list.iter().any(within)) {
+        let inside = in_region();
+        if !inside || !of_region(pc) {
+            USED_BY.store(if inside { pc } else { 0 }, Relaxed);
+            open_heap();
             return;
         }
+        first_of_all();
         say!(
             "guard: a target region has {did} host memory at {addr:#x}, which it reached by a pointer \
              that is not mapped (instruction {pc:#x}, region {:#x}); stopping",
@@ -162,24 +227,49 @@ extern "C" fn on_fault(sig: i32, info: *mut libc::siginfo_t, ctx: *mut libc::c_v
         syscall::exit_group(70);
     }
     if devices().any(|d| within(&d)) {
+        first_of_all();
         say!(
             "guard: the host has {did} device memory at {addr:#x} outside of a target region \
              (instruction {pc:#x}); stopping"
         );
         syscall::exit_group(70);
     }
+    // The region may have ended meanwhile: a second try shows.
+    static TRIED: AtomicUsize = AtomicUsize::new(0);
+    if forbidden && TRIED.swap(addr, Relaxed) != addr {
+        return;
+    }
     // Whoever is next may need the heap, and a second fault would not be survived.
     open_heap();
     pass_on(sig, info, ctx);
 }
 
-/// Is the instruction one of the program itself, not of a library?
-fn in_program(pc: usize) -> bool {
-    let (mut info, exe) = (MaybeUninit::<libc::Dl_info>::zeroed(), program());
-    // SAFETY: looks up an address.
+/// Of several threads that find something at once the first one returns, and stops the program.
+fn first_of_all() {
+    static FOUND: AtomicBool = AtomicBool::new(false);
+    while FOUND.swap(true, Relaxed) {
+        // SAFETY: waits for a signal.
+        unsafe { sys!(libc::SYS_pause) };
+    }
+}
+
+/// Does the caller execute a region of a device? The host's code beside one may use its heap.
+fn in_region() -> bool {
+    thread::known().and_then(|t| t.task.get()).is_some_and(|t| t.icvs.get().device != 0)
+}
+
+/// Is the instruction one of the program itself or of the library that has the region, not of another one?
+fn of_region(pc: usize) -> bool {
+    module(pc).is_some_and(|at| at == program() || Some(at) == module(RUNNING.load(Relaxed)))
+}
+
+/// First address of the program or library that an address lies in.
+fn module(address: usize) -> Option<usize> {
+    let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+    // SAFETY: looks up an address; filled if it is found.
     unsafe {
-        libc::dladdr(pc as *const libc::c_void, info.as_mut_ptr()) != 0
-            && info.assume_init().dli_fbase as usize == exe
+        let found = libc::dladdr(address as *const libc::c_void, info.as_mut_ptr()) != 0;
+        found.then(|| info.assume_init().dli_fbase as usize)
     }
 }
 

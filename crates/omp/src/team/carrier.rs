@@ -21,9 +21,9 @@ pub(crate) fn begin(thr: &'static Thread) {
 }
 
 /// No checkpoint finds the caller in the middle of `f`: a rollback would clear the seats, but not what it has
-/// read of them.
+/// read of them. `f` uses none of the program's memory, which a guard may keep shut (`signals::block_all`).
 fn unfrozen(f: impl FnOnce(u64)) {
-    let mask = signals::block_all();
+    let mask = signals::set_mask(u64::MAX);
     f(mask);
     signals::set_mask(mask);
 }

@@ -148,8 +148,8 @@ fn create_worker() -> Option<&'static Thread> {
             }
         }
         let mut id = 0;
-        let r =
-            libc::pthread_create(&mut id, &attr, worker_start, (thr as *const Thread as *mut Thread).cast());
+        let arg = (thr as *const Thread as *mut Thread).cast();
+        let r = signals::lent(|| libc::pthread_create(&mut id, &attr, worker_start, arg));
         libc::pthread_attr_destroy(&mut attr);
         r == 0
     };

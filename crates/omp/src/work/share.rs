@@ -21,7 +21,7 @@ use crate::team::{aside::step_aside, member::Member, recovery::recovery};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use core::{mem::offset_of, ptr::NonNull};
 use crossbeam_utils::CachePadded;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 const SLOTS: u64 = 8;
 const FREE: u64 = 0;
@@ -285,8 +285,8 @@ impl Share {
 /// Descriptors beyond the ring.
 #[derive(Default)]
 struct Overflow {
-    /// Those in use, by tag.
-    live: HashMap<u64, &'static Share>,
+    /// Those in use, by tag. No hash table: its keys are of the thread, in memory that libc allocates.
+    live: BTreeMap<u64, &'static Share>,
     free: Vec<&'static Share>,
     /// Whose regions `live` is of.
     epoch: u64,
@@ -447,7 +447,7 @@ impl ShareRing {
             if o.epoch != epoch {
                 // Left behind by cancelled regions.
                 self.overflowing.fetch_sub(o.live.len() as u32, SeqCst);
-                o.free.extend(o.live.drain().map(|(_, s)| s));
+                o.free.extend(core::mem::take(&mut o.live).into_values());
                 o.epoch = epoch;
             }
             if let Some(s) = o.live.get(&ready) {

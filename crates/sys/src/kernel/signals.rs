@@ -163,9 +163,28 @@ pub fn block(set: u64) -> u64 {
 /// nothing (device/guard.rs, which keeps the heap shut). Written before it can matter; Relaxed: a function.
 static UNGUARD: AtomicUsize = AtomicUsize::new(0);
 
-/// See [`UNGUARD`].
-pub fn unguard_with(f: extern "C" fn()) {
-    UNGUARD.store(f as *const () as usize, Relaxed);
+/// What is to be called, with `true`, before a library's function that may use the program's heap, and with
+/// `false` behind it; 0: nothing. Like [`UNGUARD`].
+static LEND: AtomicUsize = AtomicUsize::new(0);
+
+/// See [`UNGUARD`] and [`LEND`].
+pub fn unguard_with(open: extern "C" fn(), lend: extern "C" fn(bool)) {
+    LEND.store(lend as *const () as usize, Relaxed);
+    UNGUARD.store(open as *const () as usize, Relaxed);
+}
+
+/// Calls `f`, in which a library's function may use the program's heap.
+pub fn lent<R>(f: impl FnOnce() -> R) -> R {
+    let lend = LEND.load(Relaxed);
+    if lend == 0 {
+        return f();
+    }
+    // SAFETY: stored above, a function of this type.
+    let lend = unsafe { core::mem::transmute::<usize, extern "C" fn(bool)>(lend) };
+    lend(true);
+    let r = f();
+    lend(false);
+    r
 }
 
 /// Makes all memory of the program's usable from here on. Async-signal-safe.
