@@ -178,6 +178,8 @@ impl TaskPool {
         !self.used.load(Relaxed) || self.all_ended(team)
     }
 
+    // A loop in every barrier's code would take registers that the barrier has to save.
+    #[inline(never)]
     fn all_ended(&self, team: &'static Team) -> bool {
         let members = || team.members().iter().map(|m| &m.tasks);
         let ended =
