@@ -292,6 +292,7 @@ impl Thread {
     }
 
     /// Makes `m` the current membership, with its implicit task.
+    #[inline]
     pub fn enter(&'static self, m: &'static Member) {
         self.member.set(Some(m));
         self.seat.0.store(m.team() as *const Team as usize, Relaxed);

@@ -383,6 +383,7 @@ fn fragment(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
 }
 
 /// Leaves the construct, without a barrier or for one that can be cancelled (`barrier`).
+#[inline]
 pub fn leave(thr: &'static Thread, barrier: bool) {
     leave_by(thr, thr.member(), barrier, |s, team| team.shares.leave(s, team.size()));
 }
