@@ -10,32 +10,28 @@ compile_error!("promp runs on x86-64 Linux");
 
 extern crate promp_ckpt as ckpt;
 extern crate promp_proofs as proofs;
+extern crate promp_recover as recover;
 extern crate promp_sys as sys;
 extern crate promp_undo as undo;
 use promp_omp::Composition;
 use promp_omp::{icv, observe, save, task, team, work};
-use promp_sys::{callback, complain, export_names, exported_label, keep, say, stub, sys};
+use promp_sys::{complain, export_names, exported_label, keep, say, stub, sys};
 
 mod acc;
 mod device;
 mod entry;
-mod fault;
 mod tools;
 
 /// What these add to the runtime.
 static COMPOSITION: Composition =
-    Composition { runtime: &fault::runtime::Ours, recovery: &fault::for_teams::Ours, start };
+    Composition { runtime: &recover::runtime::Ours, recovery: &recover::for_teams::Ours, start };
 
-callback!(promp_composition => composition);
-
-extern "C" fn composition() -> *const () {
-    core::ptr::from_ref(&COMPOSITION).cast()
-}
+promp_omp::composed!(COMPOSITION);
 
 /// What looks on or steps in: started once, under the initialisation lock, before anything happens.
 pub(crate) fn start(g: &'static icv::Globals) {
     sys::time::start();
-    fault::initialise(g);
+    recover::initialise(g);
     work::tune::start(g);
     tools::initialise(g);
 }
@@ -51,12 +47,12 @@ static AT_LOAD: extern "C" fn() = {
         sys::out::begin();
         #[cfg(not(test))]
         std::panic::set_hook(Box::new(|what| say!("{what}")));
-        fault::report::SDC
-            .set(Some(|| device::sdc::report::collect().or_else(fault::verify::report::collect)));
+        recover::report::SDC
+            .set(Some(|| device::sdc::report::collect().or_else(recover::verify::report::collect)));
         acc::OTHERS.set(Some(device::acc::count));
         sys::runtimes::look();
         team::init::prepare();
-        fault::no_regions::at_load();
+        recover::no_regions::at_load();
         acc::at_load(entry::acc::profiling_routines());
         ckpt::at_load();
     }
@@ -69,7 +65,7 @@ static AT_LOAD: extern "C" fn() = {
 static AT_END: extern "C" fn() = {
     extern "C" fn end() {
         ckpt::program_ends();
-        fault::no_regions::at_end(device::is_used());
+        recover::no_regions::at_end(device::is_used());
     }
     end
 };

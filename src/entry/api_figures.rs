@@ -2,10 +2,10 @@
 //!
 //! Structures are handed over with the size that the program knows, so that they can grow.
 
-use crate::fault::report::{self, PrompStatistics};
-use crate::fault::stop;
-use crate::fault::{inject, record, spec::Kind};
 use crate::icv::{globals, globals_if_ready};
+use crate::recover::report::{self, PrompStatistics};
+use crate::recover::stop;
+use crate::recover::{inject, record, spec::Kind};
 use crate::team::hold::guarded;
 use crate::team::thread::current;
 use core::sync::atomic::Ordering::*;

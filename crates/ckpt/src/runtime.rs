@@ -1,7 +1,7 @@
 //! What checkpoints must know of the runtime whose threads they save, and what they ask it to do: all of it,
 //! so that nothing else in this folder speaks of OpenMP. What they ask of a thread: logical_threads.rs.
 //!
-//! Who answers says so when the runtime is prepared ([`set`]; `fault/runtime.rs` does). It is asked when a
+//! Who answers says so when the runtime is prepared ([`set`]; `recover/runtime.rs` does). It is asked when a
 //! checkpoint is taken or gone back to, and at the beginning: in no call that a program makes often.
 
 use crate::logical_threads::LogicalThread;

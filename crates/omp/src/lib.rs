@@ -37,13 +37,26 @@ pub struct Composition {
     pub start: fn(&'static icv::Globals),
 }
 
+/// Says which [`Composition`] is the library's: a static of this name.
+#[macro_export]
+macro_rules! composed {
+    ($which:ident) => {
+        promp_sys::callback!(promp_composition => composition);
+
+        extern "C" fn composition() -> *const () {
+            let which: &'static $crate::Composition = &$which;
+            core::ptr::from_ref(which).cast()
+        }
+    };
+}
+
 unsafe extern "C" {
-    /// The composition's address; its name is the linker's alone (`callback` of the platform).
+    /// The composition's address; its name is the linker's alone ([`composed`]).
     fn promp_composition() -> *const ();
 }
 
 /// That of this library.
 fn composition() -> &'static Composition {
-    // SAFETY: whoever defines the name says in it that it is one, which stays.
+    // SAFETY: `composed` alone defines the name, and says there that it is one, which stays.
     unsafe { &*promp_composition().cast() }
 }

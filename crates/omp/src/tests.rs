@@ -17,11 +17,7 @@ fn start(g: &'static Globals) {
     crate::work::tune::start(g);
 }
 
-promp_sys::callback!(promp_composition => nobody);
-
-extern "C" fn nobody() -> *const () {
-    core::ptr::from_ref(&NOBODY).cast()
-}
+crate::composed!(NOBODY);
 
 struct Nobody;
 

@@ -5,7 +5,7 @@ use super::ptx::Program;
 use crate::device::backend::{Addr, Image, Properties};
 use crate::device::declared;
 use crate::device::images::{self, Table};
-use crate::fault::unmade::NO_PTX;
+use crate::recover::unmade::NO_PTX;
 use crate::sys::lock::Locked;
 use crate::sys::{maps, objects};
 use core::ffi::{CStr, c_char};

@@ -11,9 +11,9 @@ mod trace;
 mod visit;
 mod watch;
 
-use crate::fault;
 use crate::observe::event::{Event, Pause, Row, Set, Sync};
 use crate::observe::{self, Listener, OfTeam, Told, Word};
+use crate::recover;
 use crate::say;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
@@ -65,7 +65,7 @@ pub(crate) fn start(mode: usize) {
     }
     TRACES.set(mode == 2);
     WORD.set(observe::register(Listener { wants: WANTS, told }));
-    fault::report::also(report::fill);
+    recover::report::also(report::fill);
     // SAFETY: handlers that live as long as the process.
     unsafe {
         libc::atexit(at_exit);

@@ -5,7 +5,7 @@
 //! The mask has in their place the bit of a signal that threads of the program's are never sent
 //! (sys/kernel/follow.rs). So it goes wherever the mask goes: to threads that are made, through handlers,
 //! jumps, changes of host and checkpoints. The program is told that it blocks the two. What is *sent* to such
-//! a thread waits as it would: the handler (fault/stop.rs) sends it once more and blocks it in earnest.
+//! a thread waits as it would: the handler (recover/stop.rs) sends it once more and blocks it in earnest.
 //!
 //! Programs that are executed get the mask that the program has set (executed.rs).
 //!

@@ -1,5 +1,5 @@
 //! The runtime's own settings: the `PROMP_*` variables (docs/environment.md) that several rooms ask for.
-//! Those of checkpoints are read by ckpt/control/settings.rs, those of failures by fault/settings.rs.
+//! Those of checkpoints are read by ckpt/control/settings.rs, those of failures by recover/settings.rs.
 
 use super::read::Reader;
 use super::{devices, parse, silent, tune};

@@ -396,7 +396,7 @@ events! {
     /// A kernel begins on a device, or has ended.
     TargetSubmit { end: bool, teams: u32 } by end: bool;
 
-    /// A thread's host has failed: number of the record (fault/record.rs). Told in a signal handler, of a
+    /// A thread's host has failed: number of the record (recover/record.rs). Told in a signal handler, of a
     /// thread that is in the program's code: listeners take no lock and call nothing of the program's. Of
     /// nobody.
     Failure { record: u32 };

@@ -1,7 +1,25 @@
 //! A team's list of ready tasks, for those that are not in a deque.
 
 use super::Task;
-use super::pool::Scope;
+
+/// Which tasks may be executed.
+#[derive(Clone, Copy)]
+pub(crate) enum Scope {
+    /// Any of the team, in this region of it: the thread is in a barrier.
+    Any(u64),
+    /// Those below this task, which waits.
+    Below(&'static Task),
+}
+
+impl Scope {
+    /// Is `t` one of them?
+    pub(crate) fn allows(self, t: &Task) -> bool {
+        match self {
+            Self::Any(_) => true,
+            Self::Below(above) => t.is_below(above),
+        }
+    }
+}
 
 /// The ready list, highest priority and then newest last. Guarded by the pool's lock, like everything that
 /// says so in [`Task`].

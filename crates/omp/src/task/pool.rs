@@ -10,7 +10,7 @@
 use super::depend::{Children, Dep};
 use super::deque::Deque;
 use super::group::Group;
-use super::list::List;
+use super::list::{List, Scope};
 use super::pace::{Looks, Pace};
 use super::run::{self, run_body};
 use super::{Task, detach, ranges};
@@ -95,6 +95,7 @@ impl MemberTasks {
     }
 
     /// A region begins for the member.
+    #[inline]
     pub(crate) fn begin_region(&self) {
         self.made.store(0, Relaxed);
         self.ended.store(0, Relaxed);
@@ -128,25 +129,6 @@ impl MemberTasks {
     }
 }
 
-/// Which tasks may be executed.
-#[derive(Clone, Copy)]
-pub(crate) enum Scope {
-    /// Any of the team, in this region of it: the thread is in a barrier.
-    Any(u64),
-    /// Those below this task, which waits.
-    Below(&'static Task),
-}
-
-impl Scope {
-    /// Is `t` one of them?
-    pub(crate) fn allows(self, t: &Task) -> bool {
-        match self {
-            Self::Any(_) => true,
-            Self::Below(above) => t.is_below(above),
-        }
-    }
-}
-
 fn word(t: &'static Task) -> u64 {
     core::ptr::from_ref(t).addr() as u64
 }
@@ -159,6 +141,7 @@ fn task(word: u64) -> &'static Task {
 
 impl TaskPool {
     /// A region begins; its members are not in it yet.
+    #[inline]
     pub(crate) fn begin_region(&self) {
         if self.used.load(Relaxed) {
             self.used.store(false, Relaxed);
@@ -188,6 +171,7 @@ impl TaskPool {
     }
 
     /// Does `thr` have so many tasks waiting that it should execute a new one itself?
+    #[inline]
     pub(crate) fn is_enough(&self, thr: &'static Thread) -> bool {
         let mine = &thr.member().tasks;
         let enough = mine.enough.get();
@@ -256,6 +240,7 @@ impl TaskPool {
         ready
     }
 
+    #[inline]
     fn count_new(&self, thr: &'static Thread, t: &'static Task) {
         thr.task().children.add();
         if let Some(g) = t.group.get() {

@@ -7,7 +7,7 @@ use super::thread::Thread;
 use crate::observe;
 use crate::observe::event::{Event, Set, Sync};
 use crate::task::included;
-use crate::task::pool::Scope;
+use crate::task::list::Scope;
 
 /// How many meet at a team's barriers, as far as ways differ, and whether that is told: one word for both, so
 /// that a barrier which nobody looks at asks nothing more.

@@ -39,6 +39,7 @@ pub(crate) fn forget_workers() {
 }
 
 /// Workers created so far.
+#[inline]
 pub fn workers() -> u32 {
     WORKERS.load(Relaxed)
 }

@@ -41,6 +41,7 @@ pub(crate) fn several_primaries() {
 
 /// The ordinal of an outermost region that starts. One thread alone needs no atomic update; two regions that start while a second
 /// thread comes could get the same number, which only messages and fault specifications show.
+#[inline]
 fn next_ordinal() -> u64 {
     if SEVERAL.load(Relaxed) {
         return REGIONS.fetch_add(1, Relaxed) + 1;
@@ -341,6 +342,7 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
 ///
 /// `args` is the memory (address, bytes) that the function may change and that belongs to this activation alone: a task's
 /// argument block.
+#[inline]
 pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
     activate_here(thr, call, args);
 }

@@ -292,6 +292,7 @@ impl Thread {
     }
 
     /// Makes `m` the current membership, with its implicit task.
+    #[inline]
     pub fn enter(&'static self, m: &'static Member) {
         self.member.set(Some(m));
         self.seat.0.store(m.team() as *const Team as usize, Relaxed);
@@ -346,7 +347,7 @@ impl Thread {
         self.identity.get().and_then(|i| unsafe { host::id_word(i.thread_pointer) })
     }
 
-    /// Has the host ended without a word, and nobody seen to it yet (fault/ended.rs)?
+    /// Has the host ended without a word, and nobody seen to it yet (recover/ended.rs)?
     pub fn has_ended(&self) -> bool {
         self.host.load(Acquire) != 0 && self.id_word().is_some_and(|w| w.load(Acquire) == 0)
     }

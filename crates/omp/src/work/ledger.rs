@@ -61,6 +61,7 @@ impl Ledger {
     pub const DEALT_CHUNK: u64 = u64::MAX - 1;
 
     /// Forgets what was before this region.
+    #[inline]
     pub(crate) fn begin_region(&self) {
         self.construct.store(0, Relaxed);
         self.orphan_of.set(0);

@@ -7,8 +7,7 @@ use super::share::{Maker, Shape, Share};
 use super::{batch, dispenser::Range, ledger::Before, ordered, site, survivors, tune};
 use crate::observe::event::{Construct, Event, Row, Set};
 use crate::save::{proof, unsaved_time};
-use crate::team::{event::Waiters, member::Member, team::Team, thread::Thread};
-use crate::team::{promises, recovery::recovery};
+use crate::team::{event::Waiters, member::Member, promises, recovery::recovery, team::Team, thread::Thread};
 use crate::{icv::Sched, observe, sys::time};
 
 /// Enters the next construct, which is to be what `want` says; `None`: it has no iterations. True if `thr` is
@@ -383,6 +382,7 @@ fn fragment(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
 }
 
 /// Leaves the construct, without a barrier or for one that can be cancelled (`barrier`).
+#[inline]
 pub fn leave(thr: &'static Thread, barrier: bool) {
     leave_by(thr, thr.member(), barrier, |s, team| team.shares.leave(s, team.size()));
 }

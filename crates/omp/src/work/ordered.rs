@@ -8,6 +8,7 @@ use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 
 /// Ordered loops: waits until all chunks before the one just executed have passed, and lets the next one go.
+#[inline]
 pub(crate) fn pass_turn(m: &'static Member, s: &'static Share) {
     if let Some((_, r)) = m.ledger.in_flight() {
         wait_turn(m, s, r.lo);
@@ -33,6 +34,7 @@ fn wait_long(m: &'static Member, s: &'static Share, lo: u64) {
 }
 
 /// `ordered`: waits for the turn of the chunk in flight. Where calls are light nobody listens to locks.
+#[inline]
 pub fn start(thr: &'static Thread) {
     if thr.light.get() == 0 {
         return start_told(thr);
@@ -40,6 +42,7 @@ pub fn start(thr: &'static Thread) {
     take_turn(thr);
 }
 
+#[inline]
 fn take_turn(thr: &'static Thread) {
     let m = thr.member();
     if let (Some(s), Some((_, r))) = (m.share.get(), m.ledger.in_flight()) {
@@ -63,6 +66,7 @@ fn start_told(thr: &'static Thread) {
 }
 
 /// The end of an ordered section. The turn stays with the chunk until the next one is asked for.
+#[inline]
 pub fn end(thr: &'static Thread) {
     thr.hold(-1);
     if thr.light.get() == 0 {

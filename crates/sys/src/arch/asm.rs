@@ -3,7 +3,7 @@
 //! **Entry stubs** (`stub!`). An exported function that matters to recovery is a naked stub: it pushes the
 //! callee-saved registers, so that everything a logical thread needs to go on is on its stack at one address, the
 //! *frame*; notes the frame in its `Thread`; marks the thread as in the runtime; and calls the Rust function. On the
-//! way back it clears the mark and looks whether a stop is pending. A stop (fault/stop.rs) that comes while the mark is
+//! way back it clears the mark and looks whether a stop is pending. A stop (recover/stop.rs) that comes while the mark is
 //! set waits for this point: no thread dies inside the runtime, and no Rust frame ever returns twice.
 //!
 //! Frame, from low to high addresses: pad, r15, r14, r13, r12, rbx, rbp, return address. The stack arguments, if any,

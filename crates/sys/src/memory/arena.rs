@@ -3,7 +3,7 @@
 //! The runtime never calls the program's `malloc`: a thread may die inside it, holding its lock, and recovery must
 //! still be able to allocate; and memory of the runtime must be told apart from the program's. Blocks of a power
 //! of two up to 64 KiB come from free lists, larger ones are mapped. No thread dies while it holds the arena's
-//! lock, because stops take effect at the runtime's exit (fault/stop.rs).
+//! lock, because stops take effect at the runtime's exit (recover/stop.rs).
 
 use crate::lock::Lock;
 use crate::{keep, syscall};

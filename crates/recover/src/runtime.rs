@@ -12,7 +12,7 @@ use crate::team::thread::{self, Thread};
 use core::ptr::NonNull;
 
 /// This one.
-pub(crate) struct Ours;
+pub struct Ours;
 
 impl Runtime for Ours {
     fn general(&self, from: &mut Reader) -> General {

@@ -6,7 +6,7 @@ use crate::team::recovery::Recovery;
 use crate::team::thread::Thread;
 
 /// This one.
-pub(crate) struct Ours;
+pub struct Ours;
 
 impl Recovery for Ours {
     /// What leaves signals open in threads that block them (ckpt/interpose/lost.rs) needs their handlers.

@@ -20,7 +20,7 @@ use promp_report::{By, Checkpoint, Failure, Loop, Report, Sdc, Stopped, Unsafe};
 
 static STARTED: Own<u64> = Own::new(0);
 /// Who knows of silent errors; set when the library is loaded.
-pub(crate) static SDC: Own<Option<Collect>> = Own::new(None);
+pub static SDC: Own<Option<Collect>> = Own::new(None);
 /// What it says for the report.
 pub(crate) type Collect = fn() -> Option<Sdc>;
 static WRITTEN: AtomicBool = AtomicBool::new(false);
@@ -70,7 +70,7 @@ fn budget() -> String {
 static OF_OTHERS: Locked<Vec<Loop>> = Locked::new(Vec::new());
 
 /// The object goes whose table lies at `start`: what is known of its loops is kept as texts.
-pub(crate) fn object_goes(start: *const i32) {
+pub fn object_goes(start: *const i32) {
     if site::keeps_accounts() {
         let gone = site::take(|at| tables::is_of(start, at));
         OF_OTHERS.with(|v| v.extend(gone.into_iter().map(account)));
@@ -92,7 +92,7 @@ static ALSO: Own<[Option<Add>; 4]> = Own::new([None; 4]);
 pub(crate) type Add = fn(&mut Report);
 
 /// Has `f` add to the report. Called while the runtime is initialised.
-pub(crate) fn also(f: Add) {
+pub fn also(f: Add) {
     let mut all = ALSO.get();
     if let Some(free) = all.iter_mut().find(|a| a.is_none()) {
         *free = Some(f);
@@ -101,7 +101,7 @@ pub(crate) fn also(f: Add) {
 }
 
 /// The time of the library's loading, until the runtime is used.
-pub(super) fn begins() {
+pub(crate) fn begins() {
     STARTED.set(time::now_ns());
 }
 
@@ -170,7 +170,7 @@ pub(crate) fn write() {
 }
 
 /// Writes the report of a process that has not used OpenMP.
-pub(super) fn write_unused(path: &str) {
+pub(crate) fn write_unused(path: &str) {
     publish(path, &Report { threads: 0, ..collect() });
 }
 
@@ -192,7 +192,7 @@ fn publish(path: &str, report: &Report) {
 
 /// `struct promp_statistics`.
 #[repr(C)]
-pub(crate) struct PrompStatistics {
+pub struct PrompStatistics {
     /// Parallel regions started at the outermost level.
     pub regions: u64,
     /// Chunks handed out in regions that have ended.
@@ -204,7 +204,7 @@ pub(crate) struct PrompStatistics {
 }
 
 /// Counts for `promp_stats`.
-pub(crate) fn statistics() -> PrompStatistics {
+pub fn statistics() -> PrompStatistics {
     PrompStatistics {
         regions: region::count(),
         chunks: chunks(),
@@ -214,7 +214,7 @@ pub(crate) fn statistics() -> PrompStatistics {
 }
 
 /// Chunks handed out so far.
-pub(super) fn chunks() -> u64 {
+pub(crate) fn chunks() -> u64 {
     threads().iter().map(|t| t.chunks.get()).sum()
 }
 

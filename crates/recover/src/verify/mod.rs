@@ -18,7 +18,7 @@
 mod choice;
 mod inject;
 pub(crate) mod judge;
-pub(crate) mod report;
+pub mod report;
 pub(crate) mod written;
 
 use super::{policy, thread_state};
@@ -393,7 +393,7 @@ pub(crate) fn abandon(thr: &'static Thread) {
 
 /// Notes what the chunk in flight is about to write.
 #[inline(always)]
-pub(crate) fn wrote(thr: &'static Thread, grid: crate::undo::Grid) {
+pub fn wrote(thr: &'static Thread, grid: crate::undo::Grid) {
     if thr.watched.get()
         && let Some(c) = thread_state::of(thr).check.get()
     {

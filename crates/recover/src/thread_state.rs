@@ -29,7 +29,7 @@ pub(crate) fn of(thr: &'static Thread) -> &'static ThreadState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::inject::count_crash;
+    use crate::inject::count_crash;
     use core::sync::atomic::Ordering::Relaxed;
 
     #[test]

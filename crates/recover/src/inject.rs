@@ -257,7 +257,7 @@ const MARK: u64 = 0x7072_6f6d << 32;
 
 /// Sends a stop of the given kind to the host under `thr`. The signal carries the kind: several can be under
 /// way at once.
-pub(crate) fn send(thr: &'static Thread, kind: Kind) {
+pub fn send(thr: &'static Thread, kind: Kind) {
     let sig = match kind {
         Kind::Die => return die(),
         Kind::Crash => libc::SIGSEGV,

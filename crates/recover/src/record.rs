@@ -18,7 +18,7 @@ pub(crate) const BY: usize = 64;
 /// How the program went on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u32)]
-pub(crate) enum Recovery {
+pub enum Recovery {
     /// Rung 1: lost work was executed again.
     Recompute = 1,
     /// Rung 0: nothing was lost.
@@ -43,7 +43,7 @@ impl Recovery {
 
 /// Where a failure struck.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub struct Place {
     /// Logical thread number.
     pub thread: u32,
     /// Ordinal of the outermost region; 0 before the first.
@@ -59,7 +59,7 @@ pub(crate) struct Place {
 }
 
 /// One failure. Written by the failing host and then by those who recover.
-pub(crate) struct Record {
+pub struct Record {
     /// What happened.
     pub kind: Kind,
     /// Where.
@@ -112,7 +112,7 @@ fn list() -> &'static List {
 }
 
 /// All records.
-pub(crate) fn all() -> Vec<&'static Record> {
+pub fn all() -> Vec<&'static Record> {
     let l = list();
     (0..(l.count.load(Acquire) as usize).min(MOST) as u32).map(get).collect()
 }

@@ -33,7 +33,7 @@ static ASKED: Own<Option<&'static Asked>> = Own::new(None);
 static BEGAN: Own<u64> = Own::new(0);
 
 /// The library is loaded.
-pub(crate) fn at_load() {
+pub fn at_load() {
     if env::secure() {
         return;
     }
@@ -58,7 +58,7 @@ fn nothing_happened() -> bool {
 }
 
 /// Why the report has no region, if so.
-pub(super) fn why() -> Option<String> {
+pub(crate) fn why() -> Option<String> {
     (region::count() == 0).then(|| match another_runtime() {
         Some(path) => format!("its OpenMP runtime is {path}, whose place promp does not take"),
         None if globals_if_ready().is_none() => "it has not called its OpenMP runtime".into(),
@@ -76,7 +76,7 @@ fn another_runtime() -> Option<String> {
 }
 
 /// Has another process of the run written a report there, and this one has nothing to say?
-pub(super) fn is_there_already(path: &str) -> bool {
+pub(crate) fn is_there_already(path: &str) -> bool {
     let written = || {
         let at = std::fs::metadata(path).ok()?.modified().ok()?;
         Some(SystemTime::duration_since(&at, UNIX_EPOCH).ok()?.as_nanos() as u64)
@@ -96,7 +96,7 @@ fn had_children(a: &Asked) -> bool {
 }
 
 /// The program ends. `devices`: it has used some.
-pub(crate) fn at_end(devices: bool) {
+pub fn at_end(devices: bool) {
     let Some(a) = ASKED.get().filter(|a| a.pid == syscall::getpid()) else { return };
     if !nothing_happened() || devices {
         return;

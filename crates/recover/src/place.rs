@@ -67,7 +67,7 @@ fn region_ended(told: &Told) {
 }
 
 /// `promp_dead`: [start, start + bytes) is dead at the next place that the thread comes to.
-pub(crate) fn dead(thr: &Thread, start: usize, bytes: usize) {
+pub fn dead(thr: &Thread, start: usize, bytes: usize) {
     if keep::if_on().is_some()
         && let Some(r) = range(start, bytes)
     {
@@ -77,7 +77,7 @@ pub(crate) fn dead(thr: &Thread, start: usize, bytes: usize) {
 
 /// For the code that promp-cc adds: what the nests of a list write is dead there. One of no nests says what
 /// that is which comes of going ahead.
-pub(crate) fn written(thr: &Thread, list: &[usize]) {
+pub fn written(thr: &Thread, list: &[usize]) {
     if keep::if_on().is_none() {
         return;
     }
@@ -90,14 +90,14 @@ pub(crate) fn written(thr: &Thread, list: &[usize]) {
 
 /// For the code that promp-cc adds: what is dead comes of `program` (foresee) with these numbers; it is
 /// for code that is `in_region`, or for serial code.
-pub(crate) fn foresee(thr: &Thread, program: &'static [u64], slots: &[u64], in_region: bool) {
+pub fn foresee(thr: &Thread, program: &'static [u64], slots: &[u64], in_region: bool) {
     if keep::if_on().is_some() && thr.is_in_region() == in_region {
         said(thr).foresee(program, slots);
     }
 }
 
 /// For the code that promp-cc adds: it is live, whatever else is said.
-pub(crate) fn live(thr: &Thread, start: usize, bytes: usize) {
+pub fn live(thr: &Thread, start: usize, bytes: usize) {
     if keep::if_on().is_some()
         && let Some(r) = range(start, bytes)
     {
@@ -107,7 +107,7 @@ pub(crate) fn live(thr: &Thread, start: usize, bytes: usize) {
 
 /// `thr` comes to the place `at`. True if it has been dealt with; else it is one at which nothing was said.
 /// A stop of the thread waits until it has left: what its seat says is true as long as it does not.
-pub(crate) fn visit(thr: &'static Thread, at: usize) -> bool {
+pub fn visit(thr: &'static Thread, at: usize) -> bool {
     let Some(k) = keep::if_on() else { return false };
     let (interval_ns, team) = (k.place.interval_ns.load(Relaxed), thr.team());
     let in_team = thr.is_in_region() && team.size() > 1;

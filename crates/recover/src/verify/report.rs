@@ -1,9 +1,9 @@
 //! What is counted of verified chunks, and what the report says of them.
 
 use super::{Check, choice, inject};
-use crate::fault::policy;
 use crate::icv::devices::{Mode, percent};
 use crate::icv::globals_if_ready;
+use crate::policy;
 use crate::proofs::tables;
 use crate::say;
 use crate::sys::lock::Locked;
@@ -96,7 +96,7 @@ extern "C" fn at_exit() {
 }
 
 /// For the report; `None` where chunks are not verified.
-pub(crate) fn collect() -> Option<Sdc> {
+pub fn collect() -> Option<Sdc> {
     let Mode::Chunks(_) = globals_if_ready()?.promp.devices.sdc else { return None };
     let n = |k: Kind| COUNTS[k as usize].load(Relaxed);
     Some(Sdc {

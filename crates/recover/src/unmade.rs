@@ -8,7 +8,7 @@ use crate::say;
 use promp_report::Sdc;
 
 /// How GCC's images are judged, and what is said of a kernel without one.
-pub(crate) const NO_PTX: &str = "no PTX to judge it by";
+pub const NO_PTX: &str = "no PTX to judge it by";
 
 /// Says what is ignored. Is there to be a word at the end?
 pub(crate) fn start(g: &Globals) -> bool {

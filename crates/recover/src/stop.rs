@@ -60,7 +60,7 @@ pub(crate) fn install_at_last() {
 }
 
 /// Installs the stop signal's handler.
-pub(crate) fn install_stop_signal() {
+pub fn install_stop_signal() {
     signals::install(signals::stop_signal(), on_signal, false);
 }
 
