@@ -124,6 +124,7 @@ impl MemberTasks {
         self.floor.set(floor);
     }
 
+    #[inline]
     fn count(n: &AtomicU64) {
         n.store(n.load(Relaxed) + 1, Release);
     }
