@@ -13,12 +13,11 @@ extern crate promp_proofs as proofs;
 extern crate promp_recover as recover;
 extern crate promp_sys as sys;
 extern crate promp_undo as undo;
+use promp_device::{acc, device};
 use promp_omp::Composition;
 use promp_omp::{icv, observe, save, task, team, work};
 use promp_sys::{complain, export_names, exported_label, keep, say, stub, sys};
 
-mod acc;
-mod device;
 mod entry;
 mod tools;
 

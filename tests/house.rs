@@ -19,7 +19,7 @@ fn copied(name: &str, file: &str, text: &str) -> PathBuf {
     let _ = std::fs::remove_dir_all(&to);
     std::fs::create_dir_all(&to).expect("target is writable");
     let mut copy = Command::new("cp");
-    copy.args(["-r", "--parents", "src", "crates/omp/src"]).arg(&to).current_dir(root());
+    copy.args(["-r", "--parents", "src", "crates/device/src", "crates/omp/src"]).arg(&to).current_dir(root());
     assert!(copy.status().expect("cp").success());
     let path = to.join(file);
     let old = std::fs::read_to_string(&path).expect("a source file");
@@ -39,7 +39,7 @@ fn an_upward_arrow_is_seen() {
         ("crates/omp/src/icv/env.rs", "use crate::entry::omp;", "entry"),
         ("crates/omp/src/icv/parse.rs", "use crate::{observe::event, work::{loops, site}};", "work"),
         ("crates/omp/src/work/pace.rs", "fn f() { crate::device::is_used() }", "device"),
-        ("src/acc/profile.rs", "use crate::device;", "device"),
+        ("crates/device/src/acc/profile.rs", "use crate::device;", "device"),
     ]
     .into_iter()
     .enumerate()

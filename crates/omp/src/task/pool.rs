@@ -124,6 +124,7 @@ impl MemberTasks {
         self.floor.set(floor);
     }
 
+    #[inline]
     fn count(n: &AtomicU64) {
         n.store(n.load(Relaxed) + 1, Release);
     }
@@ -161,8 +162,7 @@ impl TaskPool {
         !self.used.load(Relaxed) || self.all_ended(team)
     }
 
-    // A loop in every barrier's code would take registers that the barrier has to save.
-    #[inline(never)]
+    #[inline(never)] // in a barrier's code its loop would take registers that the barrier then saves
     fn all_ended(&self, team: &'static Team) -> bool {
         let members = || team.members().iter().map(|m| &m.tasks);
         let ended =

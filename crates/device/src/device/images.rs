@@ -19,7 +19,7 @@ unsafe impl Send for Image {}
 static REGISTERED: AtomicUsize = AtomicUsize::new(0);
 
 /// A program registers an image, mostly before main.
-pub(crate) fn register(image: Image) {
+pub fn register(image: Image) {
     IMAGES.with(|v| {
         v.push(Some(image));
         REGISTERED.store(v.len(), Relaxed);
@@ -27,7 +27,7 @@ pub(crate) fn register(image: Image) {
 }
 
 /// ... and takes it back, when its library is closed.
-pub(crate) fn unregister(image: Image) {
+pub fn unregister(image: Image) {
     let known = IMAGES.with(|v| match v.iter_mut().find(|i| **i == Some(image)) {
         Some(i) => i.take().is_some(),
         None => false,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A range that begins at 0 and is `size` long.
 #[derive(Default, Debug)]
-pub(crate) struct Ranges {
+pub struct Ranges {
     size: usize,
     top: usize,
     free: BTreeMap<usize, usize>,
@@ -13,12 +13,12 @@ pub(crate) struct Ranges {
 
 impl Ranges {
     /// An empty one.
-    pub(crate) fn new(size: usize) -> Self {
+    pub fn new(size: usize) -> Self {
         Self { size, ..Self::default() }
     }
 
     /// Takes a piece.
-    pub(crate) fn take(&mut self, bytes: usize) -> Option<usize> {
+    pub fn take(&mut self, bytes: usize) -> Option<usize> {
         let fit = self.free.iter().find(|&(_, &n)| n >= bytes).map(|(&at, &n)| (at, n));
         let at = match fit {
             Some((at, n)) => {
@@ -38,7 +38,7 @@ impl Ranges {
     }
 
     /// Puts a piece back: its length, if it was taken.
-    pub(crate) fn put(&mut self, at: usize) -> Option<usize> {
+    pub fn put(&mut self, at: usize) -> Option<usize> {
         let bytes = self.used.remove(&at)?;
         let (mut start, mut n) = (at, bytes);
         if let Some((&before, &m)) = self.free.range(..start).next_back()
@@ -65,7 +65,7 @@ impl Ranges {
     }
 
     /// Is nothing taken?
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.used.is_empty()
     }
 }

@@ -123,12 +123,12 @@ pub(crate) struct AccThread {
 static THREADS: Locked<BTreeMap<u32, usize>> = Locked::new(BTreeMap::new());
 
 /// GOMP_PLUGIN_goacc_thread: the calling thread's; null if it has not run a kernel.
-pub(crate) fn acc_thread() -> *mut c_void {
+pub fn acc_thread() -> *mut c_void {
     THREADS.with(|t| t.get(&gettid()).copied()).unwrap_or(0) as *mut c_void
 }
 
 /// GOMP_PLUGIN_acc_thread: what the plugin keeps for the thread.
-pub(crate) fn acc_thread_data() -> *mut c_void {
+pub fn acc_thread_data() -> *mut c_void {
     let p = acc_thread().cast::<AccThread>();
     // SAFETY: null or one of `THREADS`, which are never freed.
     if p.is_null() { core::ptr::null_mut() } else { unsafe { (*p).own as *mut c_void } }

@@ -29,7 +29,7 @@ enum Value {
 
 /// What is mapped, and by whose rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum For {
+pub enum For {
     /// A target region, which needs an argument block.
     Target,
     /// A data construct of OpenMP.

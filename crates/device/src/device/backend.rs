@@ -10,7 +10,7 @@ pub(crate) type Addr = usize;
 
 /// What a device can do, and how it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Properties {
+pub struct Properties {
     /// The word of PROMP_DEVICES and of messages.
     pub name: &'static str,
     /// acc_device_t.
@@ -25,7 +25,7 @@ pub(crate) struct Properties {
 
 /// A kernel to be run.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Launch {
+pub struct Launch {
     /// The function, as the image's table has it; the host's for a native device.
     pub func: usize,
     /// The argument block: an array of addresses on the device (for OpenACC: on the host, `count` entries).
@@ -48,7 +48,7 @@ unsafe impl Send for Launch {}
 
 /// An image for a type of device, as the program registered it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Image {
+pub struct Image {
     /// GOMP_VERSION of the compiler in the upper half, the device's in the lower.
     pub version: u32,
     /// The host's table: beginning and end of the functions, beginning and end of the variables.
@@ -61,7 +61,7 @@ pub(crate) struct Image {
 
 /// The device has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Failed;
+pub struct Failed;
 
 /// An OpenACC queue, or all of the program's order at once.
 pub(crate) type Queue = Option<i32>;
@@ -70,7 +70,7 @@ pub(crate) type Queue = Option<i32>;
 ///
 /// Addresses given to a method belong to this device and lie in memory that it has allocated: the callers
 /// promise it.
-pub(crate) trait Backend: Send + Sync {
+pub trait Backend: Send + Sync {
     /// Name, type, abilities.
     fn properties(&self) -> Properties;
     /// Prepares the device, before anything else is asked of it. The error says why it cannot be used.
@@ -180,7 +180,7 @@ pub(crate) fn compare_on_host<B: Backend + ?Sized>(
 
 /// Which way a copy goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Direction {
+pub enum Direction {
     /// Host to device.
     In,
     /// Device to host.

@@ -2,7 +2,7 @@
 //! nothing to move and compute constructs run in the encountering thread. What remains is the device's
 //! state and the profiling events.
 
-pub(crate) mod profile;
+pub mod profile;
 
 use crate::complain;
 use crate::sys::own::Own;
@@ -12,17 +12,17 @@ use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
 use profile::Construct;
 
 /// acc_device_t.
-pub(crate) const NONE: i32 = 0;
+pub const NONE: i32 = 0;
 /// acc_device_default.
-pub(crate) const DEFAULT: i32 = 1;
+pub const DEFAULT: i32 = 1;
 /// acc_device_host.
-pub(crate) const HOST: i32 = 2;
+pub const HOST: i32 = 2;
 const NOT_HOST: i32 = 4;
 const NVIDIA: i32 = 5;
 const RADEON: i32 = 8;
 
 /// acc_async_sync.
-pub(crate) const SYNC: i32 = -2;
+pub const SYNC: i32 = -2;
 
 /// Is a device initialised? Read and set with Relaxed order: it guards no data.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
@@ -35,7 +35,7 @@ static TYPE: AtomicI32 = AtomicI32::new(HOST);
 static NUMBER: AtomicI32 = AtomicI32::new(0);
 
 /// How many devices of a type there are beside the host; set by who knows them, when the library is loaded.
-pub(crate) static OTHERS: Own<Option<Count>> = Own::new(None);
+pub static OTHERS: Own<Option<Count>> = Own::new(None);
 
 /// How many there are of a type.
 pub(crate) type Count = fn(i32) -> i32;
@@ -72,7 +72,7 @@ pub(crate) fn in_use() -> (i32, i32) {
 static STARTING: AtomicBool = AtomicBool::new(false);
 
 /// acc_get_device_type.
-pub(crate) fn current_type() -> i32 {
+pub fn current_type() -> i32 {
     if STARTING.load(Relaxed) {
         return NONE;
     }
@@ -84,13 +84,13 @@ pub(crate) fn current_type() -> i32 {
 }
 
 /// acc_get_device_num: what was set, or the default.
-pub(crate) fn current_number(device_type: i32) -> i32 {
+pub fn current_number(device_type: i32) -> i32 {
     resolve(device_type);
     if ACTIVE.load(Relaxed) { NUMBER.load(Relaxed) } else { default_number() }
 }
 
 /// Prints the message and ends the program like libgomp: with status 1, running its exit handlers.
-pub(crate) fn fatal(message: Arguments) -> ! {
+pub fn fatal(message: Arguments) -> ! {
     complain!("{message}");
     // SAFETY: ends the process like any C program.
     unsafe { libc::exit(1) }
@@ -107,7 +107,7 @@ pub(crate) fn default_number() -> i32 {
 
 /// What libgomp does when it is loaded: complains about a malformed ACC_DEVICE_NUM, loads the tools of
 /// ACC_PROFLIB, which get `routines` ([`profile::load_libraries`]).
-pub(crate) fn at_load(routines: [usize; 3]) {
+pub fn at_load(routines: [usize; 3]) {
     use crate::sys::env::is_set;
     if is_set(c"ACC_DEVICE_NUM")
         && variable("ACC_DEVICE_NUM").is_some_and(|v| v.trim().parse::<i32>().is_err())
@@ -142,12 +142,12 @@ fn why_not(device_type: i32) -> Option<String> {
 }
 
 /// Is this one of acc_device_t's types?
-pub(crate) fn is_known(device_type: i32) -> bool {
+pub fn is_known(device_type: i32) -> bool {
     matches!(device_type, NONE | DEFAULT | HOST | NOT_HOST | NVIDIA | RADEON)
 }
 
 /// The number of devices of a type; unknown types end the program.
-pub(crate) fn count(device_type: i32) -> i32 {
+pub fn count(device_type: i32) -> i32 {
     match device_type {
         NONE => 0,
         NOT_HOST | NVIDIA | RADEON => others(meant(device_type)),
@@ -161,14 +161,14 @@ pub(crate) fn count(device_type: i32) -> i32 {
 }
 
 /// Ends the program unless the type is one that exists here.
-pub(crate) fn resolve(device_type: i32) {
+pub fn resolve(device_type: i32) {
     if let Some(why) = why_not(device_type) {
         fatal(format_args!("{why}"));
     }
 }
 
 /// Ends the program unless `number` is a device of the existing type `device_type`.
-pub(crate) fn resolve_number(device_type: i32, number: i32) {
+pub fn resolve_number(device_type: i32, number: i32) {
     resolve(device_type);
     let number = if number < 0 { default_number() } else { number };
     if number >= count(device_type).max(1) {
@@ -177,7 +177,7 @@ pub(crate) fn resolve_number(device_type: i32, number: i32) {
 }
 
 /// Makes the device active without telling tools (acc_set_device_type, acc_set_device_num).
-pub(crate) fn attach(device_type: i32, number: i32) {
+pub fn attach(device_type: i32, number: i32) {
     select(device_type, number);
     ACTIVE.store(true, Relaxed);
 }
@@ -191,7 +191,7 @@ fn select(device_type: i32, number: i32) {
 }
 
 /// acc_init.
-pub(crate) fn init(device_type: i32) {
+pub fn init(device_type: i32) {
     resolve_number(device_type, -1);
     if STARTED.load(Relaxed) >> meant(device_type) & 1 != 0 {
         fatal(format_args!("device already active"));
@@ -208,7 +208,7 @@ fn start(device_type: i32, construct: Construct, implicit: bool) {
 }
 
 /// The device is needed: it is initialised if it was not.
-pub(crate) fn need() {
+pub fn need() {
     if !ACTIVE.load(Relaxed) {
         resolve_number(DEFAULT, -1);
         start(DEFAULT, Construct::Parallel, true);
@@ -216,7 +216,7 @@ pub(crate) fn need() {
 }
 
 /// acc_shutdown.
-pub(crate) fn shutdown(device_type: i32) {
+pub fn shutdown(device_type: i32) {
     resolve(device_type);
     let device_type = meant(device_type);
     if STARTED.fetch_and(!(1 << device_type), Relaxed) >> device_type & 1 == 0 {
@@ -228,7 +228,7 @@ pub(crate) fn shutdown(device_type: i32) {
 }
 
 /// An async argument of a routine that wants an active device.
-pub(crate) fn check_queue(queue: i32) {
+pub fn check_queue(queue: i32) {
     if !ACTIVE.load(Relaxed) {
         fatal(format_args!("no device active"));
     }

@@ -10,13 +10,13 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, Ordering::Relaxed};
 /// Pairs of event numbers: start and end.
 pub(crate) const DEVICE_INIT: (i32, i32) = (1, 2);
 /// See [`DEVICE_INIT`].
-pub(crate) const ENTER_DATA: (i32, i32) = (10, 11);
+pub const ENTER_DATA: (i32, i32) = (10, 11);
 /// See [`DEVICE_INIT`].
-pub(crate) const EXIT_DATA: (i32, i32) = (12, 13);
+pub const EXIT_DATA: (i32, i32) = (12, 13);
 /// See [`DEVICE_INIT`].
-pub(crate) const UPDATE: (i32, i32) = (14, 15);
+pub const UPDATE: (i32, i32) = (14, 15);
 /// See [`DEVICE_INIT`].
-pub(crate) const COMPUTE: (i32, i32) = (16, 17);
+pub const COMPUTE: (i32, i32) = (16, 17);
 /// See [`DEVICE_INIT`].
 pub(crate) const LAUNCH: (i32, i32) = (18, 19);
 const LAST: usize = 26;
@@ -24,7 +24,7 @@ const LAST: usize = 26;
 /// acc_construct_t, as far as events name them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(i32)]
-pub(crate) enum Construct {
+pub enum Construct {
     /// A compute construct, or whatever first needs the device.
     Parallel = 0,
     /// data.
@@ -43,7 +43,7 @@ pub(crate) enum Construct {
 
 /// acc_prof_info.
 #[repr(C)]
-pub(crate) struct Info {
+pub struct Info {
     event_type: i32,
     valid_bytes: i32,
     version: i32,
@@ -59,7 +59,7 @@ pub(crate) struct Info {
 
 /// acc_event_info: the part that all kinds of it share, with room for the largest.
 #[repr(C)]
-pub(crate) struct EventInfo {
+pub struct EventInfo {
     event_type: i32,
     valid_bytes: i32,
     construct: i32,
@@ -70,7 +70,7 @@ pub(crate) struct EventInfo {
 
 /// acc_api_info.
 #[repr(C)]
-pub(crate) struct ApiInfo {
+pub struct ApiInfo {
     /// One of [`api`]: a plugin says which.
     pub device_api: i32,
     valid_bytes: i32,
@@ -82,7 +82,7 @@ pub(crate) struct ApiInfo {
 const OTHER_EVENT_BYTES: i32 = 24;
 
 /// acc_prof_callback.
-pub(crate) type Callback = extern "C" fn(&mut Info, &mut EventInfo, &mut ApiInfo);
+pub type Callback = extern "C" fn(&mut Info, &mut EventInfo, &mut ApiInfo);
 
 #[derive(Clone)]
 struct Registered {
@@ -120,7 +120,7 @@ fn with<R>(f: impl FnOnce(&mut Table) -> R) -> R {
 }
 
 /// acc_prof_register and acc_prof_unregister: `on` tells which; `how` is acc_register_t. What makes no sense has no effect.
-pub(crate) fn register(on: bool, event: i32, callback: Option<Callback>, how: i32) {
+pub fn register(on: bool, event: i32, callback: Option<Callback>, how: i32) {
     const COUNT: i32 = 0;
     const TOGGLE: i32 = 1;
     const TOGGLE_THREAD: i32 = 2;
@@ -178,7 +178,7 @@ pub(crate) struct Launched<'a> {
 
 /// What an event tells beside its number.
 #[derive(Clone, Copy)]
-pub(crate) struct Event<'a> {
+pub struct Event<'a> {
     /// acc_device_t.
     pub device_type: i32,
     /// Its number among those of the type.
@@ -192,11 +192,11 @@ pub(crate) struct Event<'a> {
     /// One of [`api`].
     pub api: i32,
     /// For launches.
-    pub launched: Option<Launched<'a>>,
+    pub(crate) launched: Option<Launched<'a>>,
 }
 
 /// What a device's plugin tells of its own events with, while a construct is carried out.
-pub(crate) struct Heard {
+pub struct Heard {
     /// acc_prof_info.
     pub info: Info,
     /// acc_api_info.
@@ -208,7 +208,7 @@ fn anybody_listens() -> bool {
 }
 
 /// Calls the callbacks of an event.
-pub(crate) fn dispatch(info: &mut Info, event: &mut EventInfo, api: &mut ApiInfo) {
+pub fn dispatch(info: &mut Info, event: &mut EventInfo, api: &mut ApiInfo) {
     let n = info.event_type;
     if !anybody_listens() || !(1..LAST as i32).contains(&n) {
         return;
@@ -225,7 +225,7 @@ pub(crate) fn dispatch(info: &mut Info, event: &mut EventInfo, api: &mut ApiInfo
 
 impl Event<'_> {
     /// An event of a construct on the device in use.
-    pub(crate) fn of(construct: Construct, queue: i32) -> Self {
+    pub fn of(construct: Construct, queue: i32) -> Self {
         let (device_type, device_number) = super::in_use();
         let (api, launched) = (api::NONE, None);
         Self { device_type, device_number, construct, implicit: false, queue, api, launched }
@@ -233,7 +233,7 @@ impl Event<'_> {
 
     /// Runs `body` between the two events. What a tool leaves at the first in `tool_info`, it finds at the
     /// second; what is known only then is filled in by `body`.
-    pub(crate) fn around<R>(&mut self, (start, end): (i32, i32), body: impl FnOnce(&mut Self) -> R) -> R {
+    pub fn around<R>(&mut self, (start, end): (i32, i32), body: impl FnOnce(&mut Self) -> R) -> R {
         let tool = self.tell(start, null_mut());
         let r = body(self);
         self.tell(end, tool);

@@ -10,7 +10,7 @@ use crate::team::thread::current;
 
 /// Where an address of a routine's argument lies.
 #[derive(Clone, Copy)]
-pub(crate) enum Side {
+pub enum Side {
     /// The host.
     Host,
     /// A device beside it.
@@ -18,7 +18,7 @@ pub(crate) enum Side {
 }
 
 /// The number's device; `None` if there is none of it.
-pub(crate) fn side(number: i32) -> Option<Side> {
+pub fn side(number: i32) -> Option<Side> {
     let number = match number {
         DEFAULT_DEVICE => super::default_of(&current().task().icvs.get()),
         n => n,
@@ -43,7 +43,7 @@ impl Side {
 }
 
 /// omp_target_alloc.
-pub(crate) fn alloc(bytes: usize, number: i32) -> usize {
+pub fn alloc(bytes: usize, number: i32) -> usize {
     match side(number) {
         // As malloc(0) does.
         Some(Side::Host) => Host.alloc(bytes.max(1)).unwrap_or(0),
@@ -53,7 +53,7 @@ pub(crate) fn alloc(bytes: usize, number: i32) -> usize {
 }
 
 /// omp_target_free.
-pub(crate) fn free(at: usize, number: i32) {
+pub fn free(at: usize, number: i32) {
     if at == 0 {
         return;
     }
@@ -65,7 +65,7 @@ pub(crate) fn free(at: usize, number: i32) {
 }
 
 /// omp_target_is_present.
-pub(crate) fn is_present(addr: usize, number: i32) -> bool {
+pub fn is_present(addr: usize, number: i32) -> bool {
     match side(number) {
         Some(Side::Host) => addr != 0,
         Some(Side::Device(d)) => d.with(|s| s.table.holding(addr).is_some()).unwrap_or(false),
@@ -74,7 +74,7 @@ pub(crate) fn is_present(addr: usize, number: i32) -> bool {
 }
 
 /// omp_get_mapped_ptr.
-pub(crate) fn mapped(addr: usize, number: i32) -> usize {
+pub fn mapped(addr: usize, number: i32) -> usize {
     if let Some(Side::Device(d)) = side(number) {
         d.backend.handed_out();
     }
@@ -88,7 +88,7 @@ pub(crate) fn mapped(addr: usize, number: i32) -> usize {
 }
 
 /// omp_target_associate_ptr.
-pub(crate) fn associate(host: usize, device: usize, bytes: usize, offset: usize, number: i32) -> bool {
+pub fn associate(host: usize, device: usize, bytes: usize, offset: usize, number: i32) -> bool {
     let Some(Side::Device(d)) = side(number) else { return false };
     if d.backend.properties().shared_memory {
         return false;
@@ -109,7 +109,7 @@ pub(crate) fn associate(host: usize, device: usize, bytes: usize, offset: usize,
 }
 
 /// omp_target_disassociate_ptr.
-pub(crate) fn disassociate(host: usize, number: i32) -> bool {
+pub fn disassociate(host: usize, number: i32) -> bool {
     let Some(Side::Device(d)) = side(number) else { return false };
     d.with(|s| match s.table.holding(host) {
         Some(id) if s.table.key(id).0 == host && s.table.count(id) == FOR_EVER => {
@@ -138,7 +138,7 @@ fn way(to: Side, from: Side) -> Option<(&'static dyn Backend, Direction)> {
 }
 
 /// Copies rows of `bytes` bytes between two sides.
-pub(crate) fn copy(to: Side, from: Side, rows: &[(usize, usize)], bytes: usize) -> bool {
+pub fn copy(to: Side, from: Side, rows: &[(usize, usize)], bytes: usize) -> bool {
     if let Some((backend, direction)) = way(to, from) {
         return backend.copy_rows(direction, rows, bytes);
     }
@@ -150,12 +150,12 @@ pub(crate) fn copy(to: Side, from: Side, rows: &[(usize, usize)], bytes: usize) 
 }
 
 /// omp_pause_resource on a device: forgets nothing that is in use.
-pub(crate) fn pause(number: i32) -> bool {
+pub fn pause(number: i32) -> bool {
     side(number).is_some()
 }
 
 /// OpenACC's acc_map_data: memory of the program's own on both sides.
-pub(crate) fn acc_map(d: &'static Device, host: usize, device: usize, bytes: usize) -> Result<(), String> {
+pub fn acc_map(d: &'static Device, host: usize, device: usize, bytes: usize) -> Result<(), String> {
     d.with(|s| {
         if host == 0 || device == 0 || bytes == 0 {
             return Err(format!("[{host:#x},+{bytes}]->[{device:#x},+{bytes}] is a bad map"));
@@ -174,7 +174,7 @@ pub(crate) fn acc_map(d: &'static Device, host: usize, device: usize, bytes: usi
 
 /// OpenACC's exit data for one range: `finally` takes all dynamic references away, `copy` brings the data
 /// back with the last.
-pub(crate) fn acc_leave(
+pub fn acc_leave(
     d: &'static Device,
     addr: usize,
     bytes: usize,

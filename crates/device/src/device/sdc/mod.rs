@@ -24,7 +24,7 @@ mod section;
 pub(crate) mod inject;
 pub(crate) mod model;
 pub(crate) mod ptx;
-pub(crate) mod report;
+pub mod report;
 pub(crate) mod verdict;
 
 use super::backend::{Addr, Backend, Direction, Failed, Image, Launch, Properties, Queue};

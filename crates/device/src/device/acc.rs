@@ -16,7 +16,7 @@ use std::ffi::CString;
 const NO_VALUE: i32 = -1;
 
 /// How many devices of an OpenACC type there are beside the host.
-pub(crate) fn count(acc_type: i32) -> i32 {
+pub fn count(acc_type: i32) -> i32 {
     of_type(acc_type).count() as i32
 }
 
@@ -28,13 +28,13 @@ fn of_type(acc_type: i32) -> impl Iterator<Item = &'static Device> {
 }
 
 /// The device in use; `None` is the host.
-pub(crate) fn current() -> Option<&'static Device> {
+pub fn current() -> Option<&'static Device> {
     let (acc_type, number) = acc::in_use();
     if acc_type == acc::HOST { None } else { of_type(acc_type).nth(number as usize) }
 }
 
 /// An async argument as a queue.
-pub(crate) fn queue(n: i32) -> Queue {
+pub fn queue(n: i32) -> Queue {
     match n {
         acc::SYNC => None,
         NO_VALUE => Some(0),
@@ -43,7 +43,7 @@ pub(crate) fn queue(n: i32) -> Queue {
 }
 
 /// The launch arguments of a compute construct.
-pub(crate) struct Arguments {
+pub struct Arguments {
     dims: [u32; 3],
     /// async.
     pub queue: i32,
@@ -56,7 +56,7 @@ impl Arguments {
     ///
     /// # Safety
     /// `list` is the compiler's, of words, ended by 0.
-    pub(crate) unsafe fn read(mut list: *const usize) -> Self {
+    pub unsafe fn read(mut list: *const usize) -> Self {
         const DIMENSIONS: u32 = 1;
         const ASYNC: u32 = 2;
         const WAIT: u32 = 3;
@@ -90,7 +90,7 @@ impl Arguments {
 }
 
 /// Waits for queues, in a queue or here.
-pub(crate) fn wait_for(d: &Device, waits: &[i32], everything: bool, queue: Queue) {
+pub fn wait_for(d: &Device, waits: &[i32], everything: bool, queue: Queue) {
     let b = d.backend.as_ref();
     let done = if everything {
         b.wait(None)
@@ -108,7 +108,7 @@ pub(crate) fn wait_for(d: &Device, waits: &[i32], everything: bool, queue: Queue
 
 /// Does for a construct what `body` says; meanwhile a plugin tells tools of what it does, and says how its
 /// device is programmed.
-pub(crate) fn telling<R>(d: &Device, e: &mut Event, body: impl FnOnce() -> R) -> R {
+pub fn telling<R>(d: &Device, e: &mut Event, body: impl FnOnce() -> R) -> R {
     let Some(mut heard) = e.heard() else { return body() };
     d.backend.tell_tools(Some(&mut heard));
     let r = body();
@@ -118,7 +118,7 @@ pub(crate) fn telling<R>(d: &Device, e: &mut Event, body: impl FnOnce() -> R) ->
 }
 
 /// ... if there is a device at all.
-pub(crate) fn telling_if<R>(d: Option<&Device>, e: &mut Event, body: impl FnOnce() -> R) -> R {
+pub fn telling_if<R>(d: Option<&Device>, e: &mut Event, body: impl FnOnce() -> R) -> R {
     match d {
         Some(d) => telling(d, e, body),
         None => body(),
@@ -126,7 +126,7 @@ pub(crate) fn telling_if<R>(d: Option<&Device>, e: &mut Event, body: impl FnOnce
 }
 
 /// A compute construct; false if the device has no version of the function.
-pub(crate) fn compute(d: &'static Device, func: usize, items: &Items, a: &Arguments, e: &mut Event) -> bool {
+pub fn compute(d: &'static Device, func: usize, items: &Items, a: &Arguments, e: &mut Event) -> bool {
     let host = func;
     let Some(func) = d.function(func) else { return false };
     let (b, queue) = (d.backend.as_ref(), queue(a.queue));
@@ -173,7 +173,7 @@ fn launch(d: &Device, l: &Launch, queue: Queue, host: usize, e: &mut Event) -> b
 }
 
 /// enter data.
-pub(crate) fn enter(d: &'static Device, items: &Items, queue: Queue) {
+pub fn enter(d: &'static Device, items: &Items, queue: Queue) {
     let b = d.backend.as_ref();
     d.with(|s| {
         let mut i = 0;
@@ -193,7 +193,7 @@ pub(crate) fn enter(d: &'static Device, items: &Items, queue: Queue) {
 }
 
 /// exit data.
-pub(crate) fn exit(d: &'static Device, items: &Items, queue: Queue) {
+pub fn exit(d: &'static Device, items: &Items, queue: Queue) {
     for item in &items.list {
         kinds::check(item.kind);
         if matches!(item.kind, DETACH | FORCE_DETACH) {
@@ -215,7 +215,7 @@ pub(crate) fn exit(d: &'static Device, items: &Items, queue: Queue) {
 }
 
 /// declare: data of a routine or of the program come and go.
-pub(crate) fn declare(d: &'static Device, items: &Items) {
+pub fn declare(d: &'static Device, items: &Items) {
     for i in 0..items.list.len() {
         let item = items.list[i];
         let one = items.part(i, 1);
@@ -239,7 +239,7 @@ pub(crate) fn declare(d: &'static Device, items: &Items) {
 }
 
 /// update.
-pub(crate) fn update(d: &'static Device, items: &Items, queue: Queue) {
+pub fn update(d: &'static Device, items: &Items, queue: Queue) {
     constructs::update(d, items, map::For::Acc, queue);
 }
 
@@ -252,30 +252,30 @@ fn single(addr: usize, size: usize, kind: u8) -> Items {
 }
 
 /// acc_copyin and acc_create: the address on the device.
-pub(crate) fn bring(d: &'static Device, addr: usize, bytes: usize, copy: bool, queue: Queue) -> usize {
+pub fn bring(d: &'static Device, addr: usize, bytes: usize, copy: bool, queue: Queue) -> usize {
     enter(d, &single(addr, bytes, u8::from(copy)), queue);
     pointer(d, addr)
 }
 
 /// acc_deviceptr.
-pub(crate) fn pointer(d: &'static Device, addr: usize) -> usize {
+pub fn pointer(d: &'static Device, addr: usize) -> usize {
     d.backend.handed_out();
     d.with(|s| s.table.find(addr, 0).map_or(0, |k| s.table.translate(k, addr))).unwrap_or(0)
 }
 
 /// acc_hostptr.
-pub(crate) fn host(d: &'static Device, at: usize) -> usize {
+pub fn host(d: &'static Device, at: usize) -> usize {
     d.with(|s| s.table.host(at).unwrap_or(0)).unwrap_or(0)
 }
 
 /// acc_is_present.
-pub(crate) fn is_present(d: &'static Device, addr: usize, bytes: usize) -> bool {
+pub fn is_present(d: &'static Device, addr: usize, bytes: usize) -> bool {
     let whole = |key: Key| key.0 <= addr && addr + bytes <= key.1;
     d.with(|s| s.table.find(addr, bytes).is_some_and(|id| whole(s.table.key(id)))).unwrap_or(false)
 }
 
 /// acc_update_device and acc_update_self; false if the data are not there.
-pub(crate) fn move_data(d: &'static Device, addr: usize, bytes: usize, to: bool, queue: Queue) -> bool {
+pub fn move_data(d: &'static Device, addr: usize, bytes: usize, to: bool, queue: Queue) -> bool {
     let there = is_present(d, addr, bytes);
     if there {
         constructs::update(d, &single(addr, bytes, if to { 1 } else { 2 }), map::For::Acc, queue);
@@ -284,7 +284,7 @@ pub(crate) fn move_data(d: &'static Device, addr: usize, bytes: usize, to: bool,
 }
 
 /// acc_unmap_data: of what acc_map_data has mapped, from its beginning. The error says what is wrong.
-pub(crate) fn unmap(d: &'static Device, addr: usize) -> Result<(), String> {
+pub fn unmap(d: &'static Device, addr: usize) -> Result<(), String> {
     let remove = |s: &mut State| {
         let Some(id) = s.table.holding(addr) else { return Err(format!("{addr:#x} is not a mapped block")) };
         let key = s.table.key(id);
@@ -301,7 +301,7 @@ pub(crate) fn unmap(d: &'static Device, addr: usize) -> Result<(), String> {
 }
 
 /// acc_attach.
-pub(crate) fn attach(d: &'static Device, addr: usize) {
+pub fn attach(d: &'static Device, addr: usize) {
     let b = d.backend.as_ref();
     let item = Item { addr, size: 0, kind: ATTACH, align: 8 };
     d.with(|s| {
@@ -312,7 +312,7 @@ pub(crate) fn attach(d: &'static Device, addr: usize) {
 }
 
 /// acc_detach.
-pub(crate) fn detach(d: &'static Device, addr: usize, finally: bool, queue: Queue) {
+pub fn detach(d: &'static Device, addr: usize, finally: bool, queue: Queue) {
     d.with(|s| {
         if let Some(at) = pointers::detach(&mut s.table, addr, finally) {
             pointers::restore(d.backend.as_ref(), at, addr, queue);

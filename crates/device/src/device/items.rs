@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 /// One item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Item {
+pub struct Item {
     /// The host's address, or what the kind makes of it.
     pub addr: usize,
     /// Bytes, or what the kind makes of it.
@@ -29,7 +29,7 @@ impl Item {
 }
 
 /// All of them.
-pub(crate) struct Items {
+pub struct Items {
     /// Where host_data and use_device_ptr leave what they have found.
     pub addrs: *mut usize,
     /// In order.
@@ -52,7 +52,7 @@ impl Items {
     /// # Safety
     /// The arrays have `n` entries.
     #[inline]
-    pub(crate) unsafe fn read(n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) -> Self {
+    pub unsafe fn read(n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u16) -> Self {
         let mut items = Self { addrs, list: SmallVec::new(), slots: Vec::new() };
         if n > items.list.inline_size() {
             items.list.reserve_exact(n);
@@ -118,12 +118,7 @@ impl Items {
     ///
     /// # Safety
     /// The arrays have `n` entries.
-    pub(crate) unsafe fn read_old(
-        n: usize,
-        addrs: *mut usize,
-        sizes: *const usize,
-        kinds: *const u8,
-    ) -> Self {
+    pub unsafe fn read_old(n: usize, addrs: *mut usize, sizes: *const usize, kinds: *const u8) -> Self {
         let one = |i: usize| {
             // SAFETY: by the caller's promise.
             let (addr, size, kind) = unsafe { (*addrs.add(i), *sizes.add(i), *kinds.add(i)) };
@@ -171,12 +166,7 @@ impl Items {
 /// the item with that number, `size` bytes from its beginning, gets the private copy of the item before.
 /// So newer compilers pass Fortran's arrays with descriptors in firstprivate clauses. `None`: it attaches a
 /// pointer of the program.
-pub(crate) fn private_attach(
-    addrs: usize,
-    i: usize,
-    item: &Item,
-    of: impl Fn(usize) -> Item,
-) -> Option<usize> {
+pub fn private_attach(addrs: usize, i: usize, item: &Item, of: impl Fn(usize) -> Item) -> Option<usize> {
     let from = item.addr.checked_sub(addrs)?;
     let k = from / size_of::<usize>();
     if k >= i {
@@ -198,13 +188,13 @@ pub(crate) fn private_attach(
 /// Launch arguments: num_teams.
 pub(crate) const NUM_TEAMS: usize = 1 << 8;
 /// thread_limit.
-pub(crate) const THREAD_LIMIT: usize = 2 << 8;
+pub const THREAD_LIMIT: usize = 2 << 8;
 
 /// One of a target construct's launch arguments, 0 if it is not among them.
 ///
 /// # Safety
 /// `args` is null or a list in the compiler's format, ended by 0.
-pub(crate) unsafe fn argument(mut args: *const usize, which: usize) -> u32 {
+pub unsafe fn argument(mut args: *const usize, which: usize) -> u32 {
     const DEVICES: usize = 0x7f;
     const SEPARATE: usize = 1 << 7;
     const WHICH: usize = 0xff00;

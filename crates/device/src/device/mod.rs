@@ -6,27 +6,27 @@
 //! A device has one lock, held while its table changes and data move, never while a kernel of the host's
 //! functions runs.
 
-pub(crate) mod acc;
-pub(crate) mod backend;
-pub(crate) mod constructs;
+pub mod acc;
+pub mod backend;
+pub mod constructs;
 pub(crate) mod cuda;
 pub(crate) mod declared;
 pub(crate) mod fetch;
 pub(crate) mod guard;
 pub(crate) mod host;
-pub(crate) mod images;
-pub(crate) mod items;
-pub(crate) mod kinds;
-pub(crate) mod map;
+pub mod images;
+pub mod items;
+pub mod kinds;
+pub mod map;
 pub(crate) mod mapped;
-pub(crate) mod native;
+pub mod native;
 pub(crate) mod order;
-pub(crate) mod plugin;
+pub mod plugin;
 pub(crate) mod pointers;
 pub(crate) mod present;
-pub(crate) mod ranges;
-pub(crate) mod routines;
-pub(crate) mod sdc;
+pub mod ranges;
+pub mod routines;
+pub mod sdc;
 pub(crate) mod separate;
 pub(crate) mod signature;
 pub(crate) mod told;
@@ -47,16 +47,16 @@ use core::sync::atomic::{AtomicUsize, Ordering::*};
 use std::collections::BTreeMap;
 
 /// What a program does with a device cannot go on: says why, and ends it with status 70.
-pub(crate) fn fail(why: Arguments) -> ! {
+pub fn fail(why: Arguments) -> ! {
     say!("device: {why}; stopping");
     exit_group(70)
 }
 
 /// What changes about a device.
 #[derive(Default)]
-pub(crate) struct State {
+pub struct State {
     /// What is mapped.
-    pub table: present::Table,
+    pub(crate) table: present::Table,
     /// The device's functions by the host's.
     pub functions: BTreeMap<usize, Addr>,
     /// declare target link: by the host's variable, its end and where the address of what is mapped goes.
@@ -70,7 +70,7 @@ pub(crate) struct State {
 }
 
 /// A device beside the host.
-pub(crate) struct Device {
+pub struct Device {
     /// Its number for the program.
     pub number: u32,
     /// What it is.
@@ -87,7 +87,7 @@ static FINDING: Lock = Lock::new();
 
 /// All devices beside the host, in the order of their numbers.
 #[inline]
-pub(crate) fn all() -> &'static [Device] {
+pub fn all() -> &'static [Device] {
     // Acquire: with the release below, the list is seen.
     if KNOWN.load(Acquire) == 0 {
         find();
@@ -96,12 +96,12 @@ pub(crate) fn all() -> &'static [Device] {
 }
 
 /// Has the program asked for devices, and are there any?
-pub(crate) fn is_used() -> bool {
+pub fn is_used() -> bool {
     KNOWN.load(Acquire) > 1
 }
 
 /// How many there will be, as far as can be said before they are looked for.
-pub(crate) fn expected() -> usize {
+pub fn expected() -> usize {
     match globals().promp.devices.which {
         Which::Auto if KNOWN.load(Acquire) == 0 && images::is_empty() => 0,
         _ => all().len(),
@@ -169,7 +169,7 @@ impl Device {
     /// Its state, the device being open and with all images loaded; `None` if it cannot be used (said
     /// once).
     #[inline]
-    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
+    pub fn with<R>(&self, f: impl FnOnce(&mut State) -> R) -> Option<R> {
         self.state.with(|state| {
             if !matches!(state.opened, Some(Ok(()))) && !self.open(state) {
                 return None;
@@ -204,7 +204,7 @@ impl Device {
 }
 
 /// default-device-var. Where only a device will do and none is there, `omp_invalid_device`.
-pub(crate) fn default_of(icvs: &Icvs) -> i32 {
+pub fn default_of(icvs: &Icvs) -> i32 {
     match icvs.default_device {
         UNDECIDED_DEVICE if all().is_empty() => INVALID_DEVICE,
         UNDECIDED_DEVICE => 0,
@@ -213,6 +213,6 @@ pub(crate) fn default_of(icvs: &Icvs) -> i32 {
 }
 
 /// The device with this number, if it is not the host.
-pub(crate) fn numbered(number: i32) -> Option<&'static Device> {
+pub fn numbered(number: i32) -> Option<&'static Device> {
     usize::try_from(number).ok().and_then(|n| all().get(n))
 }

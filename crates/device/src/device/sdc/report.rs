@@ -57,14 +57,14 @@ fn watched() -> Vec<&'static Guarded> {
 }
 
 /// The directives and calls that mark sections by hand: `begin`, or the end.
-pub(crate) fn mark(begin: bool) {
+pub fn mark(begin: bool) {
     if ANY.load(Relaxed) {
         watched().into_iter().for_each(|d| d.mark_section(begin));
     }
 }
 
 /// For the report; `None` where no device is watched.
-pub(crate) fn collect() -> Option<Sdc> {
+pub fn collect() -> Option<Sdc> {
     if !ANY.load(Relaxed) {
         return None;
     }

@@ -8,7 +8,7 @@ use crate::team::{pool, region};
 
 /// Runs `call` as an initial task; the enclosing regions are not visible in it. `device` is the number of
 /// the device that it runs for, with the ICVs of its initial task; `None` for the host.
-pub(crate) fn run(call: (usize, usize), thread_limit: u32, device: Option<(u32, Icvs)>) {
+pub fn run(call: (usize, usize), thread_limit: u32, device: Option<(u32, Icvs)>) {
     let thr: &'static Thread = current();
     let (member, task, league, held) = (thr.member(), Some(thr.task()), thr.league.get(), thr.held.get());
     let team = pool::take_team(1);

@@ -14,7 +14,7 @@ pub(crate) const FORCE_DEVICEPTR: u8 = 0x08;
 /// The device's if it is there, else the host's.
 pub(crate) const IF_PRESENT: u8 = 0x0b;
 /// A copy of the bits in the argument block.
-pub(crate) const FIRSTPRIVATE: u8 = 0x0c;
+pub const FIRSTPRIVATE: u8 = 0x0c;
 /// The value itself in place of its address.
 pub(crate) const FIRSTPRIVATE_INT: u8 = 0x0d;
 /// The address is to be translated for the host.
@@ -168,7 +168,7 @@ pub(crate) fn is_pointer(kind: u8) -> bool {
 
 /// A pointer in memory that is mapped by itself.
 #[inline]
-pub(crate) fn attaches(kind: u8) -> bool {
+pub fn attaches(kind: u8) -> bool {
     is(kind, ATTACHES)
 }
 

@@ -27,13 +27,7 @@ fn map_and_tell(s: &mut State, backend: &dyn Backend, items: &Items, purpose: Fo
 }
 
 /// A target region on `device`; false if the device has no version of the function, and nothing was done.
-pub(crate) fn target(
-    device: &'static Device,
-    func: usize,
-    items: &Items,
-    args: *const usize,
-    limit: u32,
-) -> bool {
+pub fn target(device: &'static Device, func: usize, items: &Items, args: *const usize, limit: u32) -> bool {
     let Some(func) = device.function(func) else { return false };
     let backend = device.backend.as_ref();
     let launch = |block| {
@@ -68,7 +62,7 @@ pub(crate) fn target(
 }
 
 /// A data construct begins.
-pub(crate) fn begin_data(task: usize, device: Option<&'static Device>, items: &Items, purpose: For) {
+pub fn begin_data(task: usize, device: Option<&'static Device>, items: &Items, purpose: For) {
     let map = |d: &'static Device| {
         d.with(|s| {
             s.table.begin_directive();
@@ -80,12 +74,12 @@ pub(crate) fn begin_data(task: usize, device: Option<&'static Device>, items: &I
 }
 
 /// The device of the innermost data construct of the task, if it is not the host.
-pub(crate) fn inside(task: usize) -> Option<&'static Device> {
+pub fn inside(task: usize) -> Option<&'static Device> {
     INSIDE.with(|all| Some(all.get(&task)?.last()?.as_ref()?.0))
 }
 
 /// The innermost data construct of the task ends.
-pub(crate) fn end_data(task: usize) {
+pub fn end_data(task: usize) {
     let last = INSIDE.with(|all| {
         let stack = all.get_mut(&task)?;
         let last = stack.pop();
@@ -100,7 +94,7 @@ pub(crate) fn end_data(task: usize) {
 }
 
 /// Data come to stay.
-pub(crate) fn enter_data(device: &'static Device, items: &Items) {
+pub fn enter_data(device: &'static Device, items: &Items) {
     let backend = device.backend.as_ref();
     device.with(|s| {
         // However many items of the directive lie in a range: it has one user more.
@@ -128,7 +122,7 @@ fn leaves(table: &Table, item: &Item) -> Option<Id> {
 }
 
 /// Data leave.
-pub(crate) fn exit_data(device: &'static Device, items: &Items) {
+pub fn exit_data(device: &'static Device, items: &Items) {
     let backend = device.backend.as_ref();
     device.with(|s| {
         for item in &items.list {
@@ -183,7 +177,7 @@ pub(crate) fn exit_data(device: &'static Device, items: &Items) {
 
 /// Data move, nothing else changes. What is not there is left out, but for OpenACC's update without
 /// if_present and OpenMP's with `present`.
-pub(crate) fn update(device: &'static Device, items: &Items, purpose: For, queue: Queue) {
+pub fn update(device: &'static Device, items: &Items, purpose: For, queue: Queue) {
     let backend = device.backend.as_ref();
     device.with(|s| {
         let mut copies = Copies::new(&mut s.table, 0);
