@@ -27,7 +27,7 @@ fn saved(s: &Scratch) -> (PathBuf, PathBuf) {
 /// same: four bytes of the archive for 128 KiB.
 fn small(room: u64, length: u64) -> Vec<u8> {
     let mut header =
-        [&b"prompexp"[..], &2u32.to_le_bytes(), &[0; 4], &1u64.to_le_bytes(), &room.to_le_bytes()].concat();
+        [&b"prompexp"[..], &3u32.to_le_bytes(), &[0; 4], &1u64.to_le_bytes(), &room.to_le_bytes()].concat();
     header.extend(promp_image::sum(&header).to_le_bytes());
     const BLOCK: u64 = 128 << 10;
     // A frame of zstd: magic number, no checksum, a window of a block's size.

@@ -5,7 +5,7 @@
 //!          checksum of what is before it (8 bytes each)
 //! stream   compressed by zstd; files one after the other: length of the name (2 bytes), the name, length
 //!          of the content (8 bytes), the content; at the end a name of no bytes, and the checksum of all
-//!          before it
+//!          before it. The content of `link/NAME` is what the symbolic link NAME leads to
 //! ```
 //!
 //! Numbers are little-endian, checksums XXH3. The files are those of a checkpoint directory with one
@@ -17,7 +17,7 @@ use std::io::{self, BufReader, Read, Write};
 
 const MAGIC: [u8; 8] = *b"prompexp";
 /// Version of the format.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 const HEADER: usize = 40;
 /// The longest name of a file.
 const LONGEST: usize = 64;
@@ -50,11 +50,19 @@ pub fn on_disk(length: u64) -> u64 {
     length.checked_next_multiple_of(BLOCK).map_or(u64::MAX, |n| n.saturating_add(BLOCK))
 }
 
+/// Where symbolic links are.
+pub const LINKS: &str = "link/";
+/// The longest text of one, with a zero byte (Linux).
+const LONGEST_LINK: u64 = libc::PATH_MAX as u64;
+
 /// May a file of this name be in an archive of generation `number`?
 pub fn is_named(name: &str, number: u64) -> bool {
     let numbers = |rest: &str| {
         !rest.is_empty() && rest.split('-').all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };
+    if let Some(link) = name.strip_prefix(LINKS) {
+        return link.strip_prefix("undo-").is_some_and(|n| n.contains('-') && numbers(n));
+    }
     name == "pages"
         || name == "state"
         || name.strip_prefix("gen-").is_some_and(|n| n == number.to_string())
@@ -177,6 +185,9 @@ impl<R: Read> Reader<R> {
             None => return Err(Problem::Bad("it is damaged (it holds more than its header says)".into())),
         }
         match String::from_utf8(name).ok().filter(|n| is_named(n, self.number)) {
+            Some(name) if name.starts_with(LINKS) && self.left >= LONGEST_LINK => {
+                Err(Problem::Bad(format!("it is damaged ({name} leads nowhere)")))
+            }
             Some(name) => Ok(Some((name, self.left))),
             None => Err(Problem::Bad("it is damaged (the name of a file)".into())),
         }
@@ -264,9 +275,9 @@ mod tests {
     #[test]
     fn a_newer_format_is_named() {
         let mut bytes = written();
-        bytes[8] = 3;
+        bytes[8] = VERSION as u8 + 1;
         let Err(Problem::Bad(why)) = read(&bytes) else { panic!() };
-        assert!(why.contains("newer format, version 3"), "{why}");
+        assert!(why.contains("newer format, version 4"), "{why}");
     }
 
     #[test]
@@ -285,12 +296,19 @@ mod tests {
             "/etc",
             "files/x",
             "files/../x",
+            "link/",
+            "link/pages",
+            "link/undo-3",
+            "link/link/undo-3-4",
+            "link/../undo-3-4",
         ] {
             assert!(!is_named(bad, 7), "{bad}");
         }
         let copy = "files/0123456789abcdef-1f";
         assert!(
-            ["pages", "state", "gen-7", "undo-12", "undo-3-4", "sent-0", copy].iter().all(|n| is_named(n, 7))
+            ["pages", "state", "gen-7", "undo-12", "undo-3-4", "link/undo-3-4", "sent-0", copy]
+                .iter()
+                .all(|n| is_named(n, 7))
         );
     }
 }

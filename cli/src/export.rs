@@ -5,7 +5,7 @@ mod npz;
 mod types;
 mod variables;
 
-use crate::archive::{Writer, is_named, on_disk};
+use crate::archive::{LINKS, Writer, is_named, on_disk};
 use crate::sober::sober;
 use crate::{Failure, Outcome, args};
 use indicatif::{ProgressBar, ProgressStyle};
@@ -13,6 +13,7 @@ use promp_files::Replacement;
 use promp_image::{Directory, Entry, Generation, MappedFile, PAGE, Sums, kept};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 const NOT_ONE: u8 = 65;
@@ -96,6 +97,10 @@ fn archive(d: &Directory, g: &Generation, to: &File) -> Result<(), Stop> {
         write_file(&mut w, &format!("{}/{}", kept::FOLDER, kept::name(f)), &bytes, f.length)?;
     }
     for (name, length) in others {
+        if let Some(text) = d.link(&name) {
+            write_file(&mut w, &format!("{LINKS}{name}"), text.as_os_str().as_bytes(), length)?;
+            continue;
+        }
         let mut bytes = Vec::new();
         let read = d
             .open_file(&name)
@@ -152,10 +157,15 @@ fn others(d: &Directory, number: u64) -> Result<Vec<(String, u64)>, Stop> {
     let own = |n: &String| n != "pages" && !n.starts_with("gen-") && is_named(n, number);
     let mut all: Vec<String> = names.filter(own).collect();
     all.sort();
-    let length = |name: String| match d.open_file(&name).map(|f| f.metadata()) {
-        Ok(Ok(m)) => Ok((name, m.len())),
-        Ok(Err(e)) => Err(Stop::Page(format!("{name}: {e}"))),
-        Err(why) => Err(Stop::Page(why)),
+    let length = |name: String| {
+        if let Some(text) = d.link(&name) {
+            return Ok((name, text.as_os_str().len() as u64));
+        }
+        match d.open_file(&name).map(|f| f.metadata()) {
+            Ok(Ok(m)) => Ok((name, m.len())),
+            Ok(Err(e)) => Err(Stop::Page(format!("{name}: {e}"))),
+            Err(why) => Err(Stop::Page(why)),
+        }
     };
     all.into_iter().map(length).collect()
 }

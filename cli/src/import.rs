@@ -1,6 +1,6 @@
 //! `promp import`: a checkpoint directory of what `promp export` has written (archive.rs has its form).
 
-use crate::archive::{Problem, Reader};
+use crate::archive::{LINKS, Problem, Reader};
 use crate::sober::sober;
 use crate::{Failure, Outcome, args};
 use nix::sys::statvfs::fstatvfs;
@@ -10,7 +10,8 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 
 const USAGE: u8 = 64;
@@ -104,6 +105,10 @@ impl<'a> Target<'a> {
     fn unpack(&mut self, r: &mut Reader<File>) -> Result<(), Problem> {
         let mut piece = vec![0; 1 << 20];
         while let Some((name, length)) = r.next_file()? {
+            if let Some(link) = name.strip_prefix(LINKS) {
+                self.make_link(link, length, r)?;
+                continue;
+            }
             let mut f = self.make(&name, length)?;
             loop {
                 match r.content(&mut piece)? {
@@ -113,6 +118,21 @@ impl<'a> Target<'a> {
             }
             f.sync_all().map_err(Problem::System)?;
         }
+        Ok(())
+    }
+
+    /// Makes a symbolic link, whose text of `length` bytes follows.
+    fn make_link(&mut self, name: &str, length: u64, r: &mut Reader<File>) -> Result<(), Problem> {
+        let mut text = vec![0; length as usize];
+        r.content(&mut text)?;
+        let bad = |what: &str| Problem::Bad(format!("it is damaged ({name} {what})"));
+        let place = format!("/proc/thread-self/fd/{}/{name}", self.folder.as_raw_fd());
+        symlink(OsStr::from_bytes(&text), place).map_err(|e| match e.kind() {
+            ErrorKind::AlreadyExists => bad("comes twice"),
+            ErrorKind::InvalidInput | ErrorKind::NotFound => bad("leads nowhere"),
+            _ => Problem::System(e),
+        })?;
+        self.made.push(name.into());
         Ok(())
     }
 

@@ -3,7 +3,9 @@
 use crate::{Failure, library, process_stat};
 use promp_report::live::{self, Snapshot, View};
 use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicU64;
 
 /// More than a live file has.
@@ -62,8 +64,7 @@ fn open(pid: u32) -> Result<Watched, Failure> {
         )));
     }
     let path = live::path(uid, pid);
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(&path);
-    let file = match file {
+    let file = match opened(pid, Path::new(&path)) {
         Ok(f) => f,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Err(no(unmeasured(pid))),
         Err(e) => return Err(no(format!("{path}, the live file of process {pid}, cannot be read: {e}"))),
@@ -86,6 +87,21 @@ fn open(pid: u32) -> Result<Watched, Failure> {
         )));
     }
     Ok(watched)
+}
+
+/// The live file at `path`: a link to a descriptor of the process's own, which may have been closed since.
+fn opened(pid: u32, path: &Path) -> io::Result<File> {
+    let own = format!("/proc/{pid}/fd/");
+    let is_own = |to: &PathBuf| to.to_str().and_then(|t| t.strip_prefix(&own)?.parse::<u32>().ok()).is_some();
+    let to = fs::read_link(path).ok().filter(is_own);
+    let flags = if to.is_some() { libc::O_NONBLOCK } else { libc::O_NOFOLLOW | libc::O_NONBLOCK };
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(to.as_deref().unwrap_or(path));
+    match file {
+        Err(e) if to.is_some() && e.kind() == io::ErrorKind::NotFound => {
+            Err(io::Error::other("the program has closed it"))
+        }
+        file => file,
+    }
 }
 
 /// Why a process has no live file.

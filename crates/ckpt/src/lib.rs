@@ -21,7 +21,7 @@ pub mod runtime;
 
 use crate::sys::keep as region;
 pub use control::begin::{after_fork, start, start_at_load};
-pub use control::ends::program_ends;
+pub use control::exits::program_ends;
 pub use control::rollback::{
     await_rollback, can_roll_back, epoch, none_because, note_parked, note_parked_host, roll_back,
     roll_back_ended, rollback_is_due,
@@ -35,7 +35,7 @@ pub use control::wanted::{ask, at_load, first, potential};
 pub use control::{
     asking, dead_memory_claims, keep, logical_threads, place, places, settings, taken, trials,
 };
-use control::{begin, ends, interval, requests, rollback, round, text, transition, wanted};
+use control::{begin, ends, exits, interval, requests, rollback, round, text, transition, wanted};
 use control::{lookout, whose};
 use core::sync::atomic::AtomicU64;
 use freeze::busy;

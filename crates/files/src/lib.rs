@@ -11,6 +11,7 @@ mod folder;
 mod found;
 mod replacement;
 mod scratch;
+mod symbolic;
 mod way;
 
 pub use content::{copy, read, read_any};

@@ -322,12 +322,16 @@ impl Way {
         }
     }
 
-    /// Gives it, a file, a second name: the one that `to` leads to, where nothing is.
-    pub fn link(&self, to: &Self) -> io::Result<()> {
+    /// Gives it, a file, a second name: the one that `to` leads to, where nothing is. A symbolic link on
+    /// another file system is made anew. Device and inode of what is there then.
+    pub fn link(&self, to: &Self) -> io::Result<(u64, u64)> {
         let (from, name) = (self.folder.as_raw_fd(), self.name.as_ptr());
         let (folder, new) = (to.folder.as_raw_fd(), to.name.as_ptr());
         // SAFETY: C strings.
-        done(unsafe { libc::syscall(libc::SYS_linkat, from, name, folder, new, 0) }).map(drop)
+        done(unsafe { libc::syscall(libc::SYS_linkat, from, name, folder, new, 0) })
+            .and_then(|_| stat_of(&open_at(folder, &to.name, libc::O_PATH | libc::O_NOFOLLOW, 0)?))
+            .map(|s| (s.st_dev, s.st_ino))
+            .or_else(|e| self.leads_to().ok().flatten().ok_or(e).and_then(|text| to.lead_to(&text)))
     }
 }
 

@@ -135,18 +135,18 @@ impl Directory {
         }
     }
 
+    /// What a symbolic link that the journal has kept leads to; none: it is something else.
+    pub fn link(&self, name: &str) -> Option<PathBuf> {
+        fs::read_link(format!("/proc/thread-self/fd/{}/{name}", self.folder.as_raw_fd())).ok()
+    }
+
     /// Opens a file that the program has removed or changed, which its journal has kept here under a second
     /// name: the directory is ours, so whose the file is, and who may write to it, does not matter.
     fn open_kept(&self, name: &str) -> Result<File, String> {
         let shown = self.path.join(name);
         let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let file = promp_files::open_in(&self.folder, name.as_ref(), flags, 0).map(File::from);
-        let file = match file {
-            Err(e) if e.raw_os_error() == Some(libc::ELOOP) => {
-                return Err(format!("{} is a symbolic link that the program has removed", shown.display()));
-            }
-            file => file.map_err(|e| failed(&shown, &e))?,
-        };
+        let file = file.map_err(|e| failed(&shown, &e))?;
         match file.metadata() {
             Ok(m) if m.is_file() => Ok(file),
             _ => Err(format!("{} is not a regular file", shown.display())),

@@ -158,9 +158,7 @@ fn map(at: usize, bytes: usize, shared: bool) -> Option<usize> {
     // SAFETY: a file of our own name, or fresh memory; at `at` lie the parent's tables, which are not ours.
     let p = unsafe {
         if shared && let Some(fd) = promp_files::within_limit(|| create(bytes)) {
-            let p = sys!(libc::SYS_mmap, at, bytes, rights, libc::MAP_SHARED | fixed, fd, 0);
-            sys!(libc::SYS_close, fd);
-            p
+            sys!(libc::SYS_mmap, at, bytes, rights, libc::MAP_SHARED | fixed, fd, 0)
         } else {
             let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | fixed;
             sys!(libc::SYS_mmap, at, bytes, rights, flags, usize::MAX, 0)
@@ -169,30 +167,30 @@ fn map(at: usize, bytes: usize, shared: bool) -> Option<usize> {
     (p > 0).then_some(p as usize)
 }
 
-/// Makes the live file, all of it there: a full file system must not show when it is written to.
-fn create(bytes: usize) -> Option<isize> {
+/// Makes the live file, all of it there: a full file system must not show when it is written to. It is memory
+/// that nobody can cut; its name is a link to the descriptor, which stays open.
+fn create(bytes: usize) -> Option<i32> {
     let path = file().ok()?;
-    let flags = libc::O_CREAT | libc::O_EXCL | libc::O_RDWR | libc::O_CLOEXEC | libc::O_NOFOLLOW;
+    let seals = libc::F_SEAL_SHRINK | libc::F_SEAL_GROW | libc::F_SEAL_SEAL;
     // SAFETY: C strings, and a descriptor that was just made.
     unsafe {
         // One of a process that had this number and was killed.
         sys!(libc::SYS_unlink, path.as_ptr());
-        let fd = sys!(libc::SYS_open, path.as_ptr(), flags, 0o600);
-        if fd < 0 {
-            return None;
-        }
-        let r = sys!(libc::SYS_fallocate, fd, 0, 0, bytes);
-        if r != 0 {
-            let why = sys::why(r);
-            crate::say!(
-                "PROMP_MONITOR: no live file of {bytes} bytes for promp top in {}: {why}",
-                live::DIRECTORY
-            );
-            sys!(libc::SYS_unlink, path.as_ptr());
-            sys!(libc::SYS_close, fd);
-            return None;
-        }
-        Some(fd)
+        let how = libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING;
+        let made = sys!(libc::SYS_memfd_create, c"promp-live-".as_ptr(), how);
+        let fd = syscall::high(made);
+        let to = CString::new(format!("/proc/{}/fd/{fd}", syscall::getpid())).ok()?;
+        let calls: [&dyn Fn() -> isize; 4] = [
+            &|| made,
+            &|| sys!(libc::SYS_fallocate, fd, 0, 0, bytes),
+            &|| sys!(libc::SYS_fcntl, fd, libc::F_ADD_SEALS, seals),
+            &|| sys!(libc::SYS_symlink, to.as_ptr(), path.as_ptr()),
+        ];
+        let Some(failed) = calls.iter().map(|call| call()).find(|&r| r < 0) else { return Some(fd) };
+        let (why, at) = (sys::why(failed), live::DIRECTORY);
+        crate::say!("PROMP_MONITOR: no live file of {bytes} bytes for promp top in {at}: {why}");
+        sys!(libc::SYS_close, fd);
+        None
     }
 }
 

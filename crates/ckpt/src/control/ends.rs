@@ -9,23 +9,26 @@ use crate::image::{self, Word};
 use crate::keep::{self, Keep};
 use crate::sys;
 use crate::sys::tables::calls_instead;
-use crate::sys::{syscall, time};
-use crate::{region, say, state};
+use crate::sys::{futex, syscall, time};
+use crate::{region, rollback, say, state};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::*;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicUsize};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use core::time::Duration;
 use std::os::fd::AsRawFd;
 
 /// The record's text but for the status, and what comes behind it.
 pub struct Ready {
     text: AtomicPtr<u8>,
     len: AtomicUsize,
-    /// Who writes it: the kernel's id, or 0.
-    busy: AtomicU32,
+    /// Who ends the process ([`caller`]); 0: nobody.
+    who: AtomicU64,
 }
 
-/// How long a thread waits for another one that writes it.
+/// How long a thread waits for another one that ends the process.
 const PATIENCE_NS: u64 = 10_000_000_000;
+/// The part of [`Ready::who`] that is a thread.
+const TID: u64 = u32::MAX as u64;
 /// What is behind the text.
 const STATUS: &str = "0}";
 /// Room for the status and what is behind it.
@@ -85,22 +88,49 @@ pub(crate) fn is_ours(k: &Keep) -> bool {
     region::on() && keeper != 0 && syscall::tgkill(keeper, 0)
 }
 
-/// The program ends with this status: soon there is nothing to restart. System calls only.
+/// The calling thread ends the program with this status: soon there is nothing to restart. System calls only.
+///
+/// Of several threads that end it the first one does: the others wait here, for what they would record is
+/// not how it ends.
 pub(crate) fn mark(status: i32) {
     let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return };
-    let own = syscall::gettid();
-    let until = time::now_ns() + PATIENCE_NS;
-    while let Err(other) = k.end.busy.compare_exchange(0, own, Acquire, Relaxed) {
-        // Another thread ends it, too; or the caller is a handler that has interrupted this.
-        if other == own || time::now_ns() >= until {
-            return;
-        }
-        syscall::sched_yield();
+    if !is_first(k) {
+        return;
     }
     // Where it cannot be written (a full disk) the mark is what there is.
     promp_files::within_limit(|| write(k, status & 0xff));
     state()[image::state::ENDED].store(1, Release);
-    k.end.busy.store(0, Release);
+}
+
+/// Is it the calling thread that ends the process? A thread that finds another one waits for the end.
+fn is_first(k: &Keep) -> bool {
+    let own = caller();
+    let until = time::now_ns() + PATIENCE_NS;
+    loop {
+        let found = k.end.who.load(Acquire);
+        // Its own: a handler has interrupted the calling thread's record, and ends the process instead.
+        if found == own {
+            return true;
+        }
+        let is_free = found == 0 || found & !TID != own & !TID || !syscall::tgkill((found & TID) as u32, 0);
+        if is_free && k.end.who.compare_exchange(found, own, AcqRel, Relaxed).is_ok() {
+            return true;
+        }
+        if time::now_ns() >= until {
+            return false;
+        }
+        futex::wait_for(&AtomicU32::new(0), 0, Duration::from_micros(100));
+    }
+}
+
+/// Has the calling thread a record to write, which it has not yet?
+pub(crate) fn is_to_record() -> bool {
+    keep::if_on().is_some_and(|k| is_ours(k) && k.end.who.load(Relaxed) != caller())
+}
+
+/// The calling thread, since the last rollback: who ended the process before does not any more.
+fn caller() -> u64 {
+    u64::from(rollback::epoch()) << 32 | u64::from(syscall::gettid())
 }
 
 /// Aside, synced, renamed.
@@ -139,30 +169,6 @@ fn write(k: &Keep, status: i32) {
     };
     if !done {
         say!("how the program has ended cannot be noted beside its checkpoints; --resume will say so");
-    }
-}
-
-/// The program ends by itself: soon there is nothing to restart.
-///
-/// Called by the library's destructor. Libraries that are left after it may still have something to write
-/// (Fortran's has all that the program has written), so the mark is made when all have been: `exit` does
-/// what it is given meanwhile after what it is doing.
-pub fn program_ends() {
-    unsafe extern "C" {
-        fn on_exit(what: unsafe extern "C" fn(i32, *mut c_void), with: *mut c_void) -> i32;
-    }
-    /// # Safety
-    /// Any thread may call it, and does so once.
-    unsafe extern "C" fn has_ended(status: i32, _: *mut c_void) {
-        // What waits in buffers is written first: after the mark nothing would write it.
-        // SAFETY: flushes all streams.
-        unsafe { libc::fflush(core::ptr::null_mut()) };
-        mark(status);
-    }
-    if region::on() {
-        // SAFETY: a function for which nobody but the process has to be there. If there is no memory for it
-        // there is no mark, either.
-        unsafe { on_exit(has_ended, core::ptr::null_mut()) };
     }
 }
 

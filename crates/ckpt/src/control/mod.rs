@@ -4,6 +4,7 @@ pub mod asking;
 pub(crate) mod begin;
 pub mod dead_memory_claims;
 pub(crate) mod ends;
+pub(crate) mod exits;
 pub(crate) mod interval;
 pub mod keep;
 pub mod logical_threads;

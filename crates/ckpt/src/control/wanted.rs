@@ -3,11 +3,12 @@
 
 use crate::sys;
 use crate::sys::futex;
-use crate::{asking, keep, seats};
+use crate::{asking, exits, keep, seats};
 use core::sync::atomic::Ordering::*;
 
 /// The first checkpoint where they begin at load: whole before the program has done what others could see.
 pub fn at_load() {
+    exits::at_load();
     first();
     if let Some(k) = keep::if_on() {
         k.asking.program_begins();

@@ -14,9 +14,9 @@
 //! end), and never moves. The header says where each table begins and how much room it has; the magic number
 //! is stored last.
 //!
-//! The file is `/dev/shm/promp-live-UID-PID` ([`path`]), mode 0600, made by the process itself and removed
-//! when it ends. A process that was killed leaves it behind: `pid` and `process_start` tell whether it is
-//! that process's.
+//! `/dev/shm/promp-live-UID-PID` ([`path`]) is a link to `/proc/PID/fd/N`, sealed memory of the process's
+//! (or the file itself), made by the process and removed when it ends. A process that was killed leaves it
+//! behind: `pid` and `process_start` tell whether it is that process's.
 
 mod layout;
 mod read;

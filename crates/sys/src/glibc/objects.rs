@@ -216,6 +216,22 @@ pub fn any_needs(names: &[&str]) -> bool {
     search.1
 }
 
+/// Has the object that `at` lies in come with the program, rather than by dlopen(3)? Those that come later
+/// stand behind the loader. (Some that come with it do, too.) For threads of libc's only, like [`loaded`].
+pub fn comes_with_the_program(at: usize) -> bool {
+    const FOUND: c_int = 1;
+    unsafe extern "C" fn look(info: *mut libc::dl_phdr_info, _size: usize, base: *mut c_void) -> c_int {
+        // SAFETY: the loader describes an object.
+        match unsafe { (*info).dlpi_addr } as usize {
+            found if found == base as usize => FOUND,
+            found if found == loader() => FOUND + 1,
+            _ => 0,
+        }
+    }
+    // SAFETY: `look` gets a number.
+    around(at).is_some_and(|own| unsafe { libc::dl_iterate_phdr(Some(look), own.base as *mut _) } == FOUND)
+}
+
 /// The loader's own first address.
 pub fn loader() -> usize {
     // SAFETY: reads the auxiliary vector.

@@ -192,6 +192,11 @@ fn straight(path: &Path, folder: u64, made: &[(u64, u64)]) -> Result<Option<Way>
     }
 }
 
+/// Is it one of those that were made anew?
+fn is_made(found: Option<&Found>, made: &[(u64, u64)]) -> bool {
+    found.is_some_and(|f| made.contains(&f.file()))
+}
+
 impl Read {
     fn is_the_file(&self, found: Option<&Found>) -> bool {
         found.is_some_and(|f| f.file() == (self.record.device, self.record.inode))
@@ -226,11 +231,19 @@ impl Read {
             }
             (What::RemovedDirectory, None) => way.make_directory(self.record.mode).map(|new| made.push(new)),
             (What::Renamed, None) => match straight(b, in_b, made)? {
-                Some(from) if self.is_the_file(from.found()) => from.rename(&way),
+                Some(from) if self.is_the_file(from.found()) || is_made(from.found(), made) => {
+                    from.rename(&way)
+                }
                 _ => Ok(()),
             },
             (What::Removed, None) => match Way::in_folder(copy.dir, copy.name.as_ref()) {
-                Ok(kept) if self.is_the_file(kept.found()) => kept.link(&way),
+                Ok(kept) if self.is_the_file(kept.found()) => kept.link(&way).map(drop),
+                // A symbolic link that was imported.
+                Ok(kept) if kept.found().is_some_and(|f| !f.is_regular()) => {
+                    way.is_straight()?;
+                    way.is_in(in_a, made)?;
+                    kept.link(&way).map(|new| made.push(new))
+                }
                 _ => return self.fill(&way, copy, made),
             },
             _ => Ok(()),
