@@ -117,6 +117,7 @@ const OTHERS: [Typed; 55] = [
     ("tune -o no/x touch began", 74, &["no/x", "directory"]),
     ("tune --show text", 65, &["text", "not a tuning file"]),
     ("model check --threads 0", 64, &["--threads 0", "1,2,4"]),
+    ("model check --loops circle", 64, &["'circle'", "wavefront"]),
     ("model predict none", 66, &["none", "No such file"]),
     ("model calibrate --rounds many", 64, &["'many'", "from 1 to 64"]),
     ("slurm --time soon ./a", 64, &["--time soon", "24:00:00"]),

@@ -1,5 +1,6 @@
 // DOALL: sweeps of Jacobi's iteration on an N × N grid. Prints the serial cost of blocks of rows, and the
-// times of a sweep. Usage: jacobi N THREADS ROUNDS
+// times of a sweep: of regions of one each (time), and of many in one region (spmd, with how many).
+// Usage: jacobi N THREADS ROUNDS
 #include "measure.h"
 
 static long n;
@@ -22,6 +23,21 @@ static void sweep (int p)
   double *t = a;
   a = b;
   b = t;
+}
+
+// An even number of sweeps in one region: the result is in a.
+static void together (int p, int sweeps)
+{
+#pragma omp parallel num_threads(p)
+  for (int s = 0; s < sweeps; s += 2)
+    {
+#pragma omp for schedule(static)
+      for (long i = 1; i < n - 1; i++)
+        row (a, b, i);
+#pragma omp for schedule(static)
+      for (long i = 1; i < n - 1; i++)
+        row (b, a, i);
+    }
 }
 
 int main (int argc, char **argv)
@@ -50,7 +66,7 @@ int main (int argc, char **argv)
       print_times ("block", k, hi - lo, t, rounds);
     }
   // In turn, so that all meet the same disturbance.
-  double t[MOST][MOST];
+  double t[MOST][MOST], in_one[MOST][MOST];
   for (int r = 0; r < rounds; r++)
     for (int p = 1; p <= threads && p < MOST; p++)
       {
@@ -58,10 +74,16 @@ int main (int argc, char **argv)
         double start = omp_get_wtime ();
         for (int s = 0; s < SWEEPS; s++)
           sweep (p);
-        t[p][r] = (omp_get_wtime () - start) / SWEEPS;
+        double between = omp_get_wtime ();
+        together (p, SWEEPS);
+        in_one[p][r] = (omp_get_wtime () - between) / SWEEPS;
+        t[p][r] = (between - start) / SWEEPS;
       }
   for (int p = 1; p <= threads && p < MOST; p++)
-    print_times ("time", p, n, t[p], rounds);
+    {
+      print_times ("time", p, n, t[p], rounds);
+      print_times ("spmd", p, SWEEPS, in_one[p], rounds);
+    }
   printf ("sum: %.17g\n", a[n + n / 2] + b[2 * n + n / 2]);
   return 0;
 }

@@ -83,6 +83,14 @@ static void multiply(const double *x, double *y) {
     }
 }
 
+/* With -DPLACES=8 there are eight places in an iteration, the head of the loop among them. Of the six vectors
+   x, z, p, q, r and t there live, in this order, 1, 4, 5, 4, 2, 3, 2 and 1. */
+#if PLACES == 8
+#define SPOT(...) { const size_t bytes = sizeof(double) * n; __VA_ARGS__; PLACE(); }
+#else
+#define SPOT(...)
+#endif
+
 static double part[1024];
 
 /* The dot product, summed in fixed blocks in a fixed order: the same on any number of threads. */
@@ -131,7 +139,9 @@ int main(int argc, char **argv) {
             for (int i = 0; i < n; i++) q[i] = 0, z[i] = 0, r[i] = x[i], p[i] = x[i];
             dot(r, r, &rho);
             for (int cg = 0; cg < 25; cg++) {
+                SPOT(DEAD(q, bytes), DEAD(t, bytes))
                 multiply(p, q);
+                SPOT(DEAD(t, bytes))
                 dot(p, q, &d);
                 /* The updates write to a second array: an iteration can be executed again. */
                 double alpha = rho / d;
@@ -143,6 +153,7 @@ int main(int argc, char **argv) {
                 for (int i = 0; i < n; i++) t[i] = r[i] - alpha * q[i];
                 LOOP()
                 for (int i = 0; i < n; i++) r[i] = t[i];
+                SPOT(DEAD(q, bytes), DEAD(t, bytes))
 #pragma omp single
                 rho0 = rho;
                 dot(r, r, &rho);
@@ -152,12 +163,16 @@ int main(int argc, char **argv) {
                 LOOP()
                 for (int i = 0; i < n; i++) p[i] = t[i];
             }
+            SPOT(DEAD(p, bytes), DEAD(q, bytes), DEAD(r, bytes), DEAD(t, bytes))
             multiply(z, r);
+            SPOT(DEAD(p, bytes), DEAD(q, bytes), DEAD(t, bytes))
             LOOP()
             for (int i = 0; i < n; i++) t[i] = x[i] - r[i];
             dot(t, t, &rn);
+            SPOT(DEAD(p, bytes), DEAD(q, bytes), DEAD(r, bytes), DEAD(t, bytes))
             dot(x, z, &xz);
             dot(z, z, &zz);
+            SPOT(DEAD(x, bytes), DEAD(p, bytes), DEAD(q, bytes), DEAD(r, bytes), DEAD(t, bytes))
             LOOP()
             for (int i = 0; i < n; i++) x[i] = z[i] / sqrt(zz);
         }

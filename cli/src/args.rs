@@ -349,6 +349,17 @@ pub struct Calibrate {
     pub json: bool,
 }
 
+/// A loop of `promp model check`.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum ModelLoop {
+    /// Sweeps that can be executed at once (DOALL).
+    Jacobi,
+    /// Tiles that wait for each other (DOACROSS).
+    Wavefront,
+    /// Two stages (DSWP).
+    Pipeline,
+}
+
 /// `promp model check`.
 #[derive(Args)]
 pub struct Check {
@@ -359,6 +370,10 @@ pub struct Check {
     #[arg(long, value_name = "N", default_value_t = 15)]
     #[arg(value_parser = typed::number::<u64, 1, 64>)]
     pub rounds: u64,
+    /// Some of the loops.
+    #[arg(long, value_enum, value_name = "LIST", value_delimiter = ',')]
+    #[arg(default_values_t = [ModelLoop::Jacobi, ModelLoop::Wavefront, ModelLoop::Pipeline])]
+    pub loops: Vec<ModelLoop>,
     /// The smallest size of each loop only.
     #[arg(long)]
     pub quick: bool,

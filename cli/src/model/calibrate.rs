@@ -4,7 +4,7 @@ use super::costs::Costs;
 use super::learned::Learned;
 use super::programs::Programs;
 use super::{load_note, time};
-use crate::args::Calibrate;
+use crate::args::{Calibrate, ModelLoop};
 use crate::{Failure, Outcome};
 
 /// Measures, prints, keeps.
@@ -13,7 +13,8 @@ pub fn calibrate(c: &Calibrate) -> Outcome {
     let programs = Programs::build()?;
     let costs = Costs::measure(&programs, threads, c.rounds)?;
     let up_to: Vec<u32> = (1..=threads).filter(|p| *p <= 4 || p.is_power_of_two() || *p == threads).collect();
-    let learned = Learned::measure(&programs, &up_to, c.rounds, false)?;
+    let loops = [ModelLoop::Jacobi, ModelLoop::Wavefront];
+    let learned = Learned::measure(&programs, &up_to, c.rounds, &loops, false)?;
     let file = c.output.clone().or_else(Costs::usual_file);
     if let Some(f) = &file {
         if let Some(folder) = f.parent() {

@@ -1,6 +1,7 @@
 //! `promp model check`: the three loops of the paper on the cost model, predicted and measured.
 //!
-//! - DOALL: Jacobi's iteration on grids of 512², 768² and 1024². From the serial cost of blocks of rows the
+//! - DOALL: Jacobi's iteration on grids of 512², 768² and 1024², in a region each (fork-join) and many in one
+//!   region (SPMD). From the serial cost of blocks of rows the
 //!   times of a sweep are predicted: *not seen*, from what one thread took and the m(p) of loops of other
 //!   sizes (`learned.rs`); *seen*, from the first half of the repetitions, compared with the second.
 //! - DOACROSS: a wavefront over 64³, 128³ and 256³ points, from what its blocks take one thread and the time
@@ -9,11 +10,11 @@
 
 use super::costs::Costs;
 use super::learned::{self, Learned};
-use super::loops::{self, Sweeps, Tiled};
+use super::loops::{self, Shape, Sweeps, Tiled};
 use super::plot::{self, Bar};
 use super::programs::{Line, Programs, times};
 use super::{cpus, errors, load_note, per_cent, time};
-use crate::args::Check;
+use crate::args::{Check, ModelLoop};
 use crate::{Failure, Outcome};
 use promp_model::Estimate;
 use promp_model::dswp::Pipeline;
@@ -85,44 +86,94 @@ impl Row {
 /// repetitions longer or shorter, so that one says little of what part of them an interval holds.
 const PROCESSES: usize = 3;
 
+/// What is executed, and what predictions are made of.
+struct Plan<'a> {
+    asked: &'a Check,
+    threads: Vec<u32>,
+    most: u32,
+    programs: Programs,
+    /// P2's constants are those of the installation.
+    kept: Costs,
+    learned: Learned,
+    processes: usize,
+}
+
+impl Plan<'_> {
+    fn of(c: &Check) -> Result<Plan<'_>, Failure> {
+        let threads = list(&c.threads)?;
+        let most = threads.iter().copied().max().unwrap_or(1);
+        let programs = Programs::build()?;
+        let kept = match (&c.costs, Costs::usual_file().filter(|f| f.exists())) {
+            (Some(f), _) => Costs::load(f)?,
+            (None, Some(f)) => Costs::load(&f)?,
+            (None, None) => Costs::measure(&programs, most.max(2), c.rounds)?,
+        };
+        let learned = Learned::measure(&programs, &threads, c.rounds, &c.loops, c.quick)?;
+        let processes = if c.quick { 1 } else { PROCESSES };
+        Ok(Plan { asked: c, threads, most, programs, kept, learned, processes })
+    }
+
+    /// What the runtime costs now.
+    fn now(&self) -> Result<Costs, Failure> {
+        Costs::measure(&self.programs, self.most.max(2), self.asked.rounds)
+    }
+
+    fn run(&self, name: &str, size: u64, rounds: u64) -> Result<Vec<Line>, Failure> {
+        self.programs.run(name, &[size, u64::from(self.most), rounds])
+    }
+
+    /// Rows of a size of a loop, by a process of its own.
+    fn rows(&self, of: ModelLoop, size: &Size) -> Result<Vec<Row>, Failure> {
+        let (n, costs) = (size.n, self.now()?);
+        Ok(match of {
+            ModelLoop::Jacobi => {
+                let lines = self.run("jacobi", n, self.asked.rounds)?;
+                let shapes = [Shape::ForkJoin, Shape::Spmd];
+                let found = shapes.map(|s| loops::sweeps(n, s, &self.threads, &lines, &costs));
+                found.iter().flatten().flat_map(|s| doall(n, s, &self.kept, &self.learned)).collect()
+            }
+            ModelLoop::Wavefront => {
+                let tiled = loops::wavefronts(&self.programs, n, &self.threads, self.asked.rounds, &costs)?;
+                doacross(n, &tiled, &self.kept, &self.learned)
+            }
+            ModelLoop::Pipeline => {
+                let lines = self.run("pipeline", n, self.asked.rounds.min(3))?;
+                dswp(size.name, &self.threads, &lines, &costs, &self.kept).unwrap_or_default()
+            }
+        })
+    }
+}
+
+/// A size of a loop.
+struct Size {
+    n: u64,
+    /// EP's class.
+    name: &'static str,
+    /// One process has to do: it takes seconds.
+    long: bool,
+}
+
+/// The sizes of the paper.
+fn sizes(of: ModelLoop, quick: bool) -> Vec<Size> {
+    let size = |n, name| Size { n, name, long: name == "A" };
+    let all = match (of, quick) {
+        (ModelLoop::Jacobi, _) => [512, 768, 1024].map(|n| size(n, "")),
+        (ModelLoop::Wavefront, _) => [64, 128, 256].map(|n| size(n, "")),
+        (ModelLoop::Pipeline, true) => return vec![size(20, "S/16")],
+        (ModelLoop::Pipeline, false) => [(24, "S"), (25, "W"), (28, "A")].map(|(m, name)| size(m, name)),
+    };
+    all.into_iter().take(if quick { 1 } else { 3 }).collect()
+}
+
 /// Runs the whole of it.
 pub fn check(c: &Check) -> Outcome {
-    let threads = list(&c.threads)?;
-    let most = threads.iter().copied().max().unwrap_or(1);
-    let programs = Programs::build()?;
-    // P2's constants are those of the installation.
-    let kept = match (&c.costs, Costs::usual_file().filter(|f| f.exists())) {
-        (Some(f), _) => Costs::load(f)?,
-        (None, Some(f)) => Costs::load(&f)?,
-        (None, None) => Costs::measure(&programs, most.max(2), c.rounds)?,
-    };
+    let plan = Plan::of(c)?;
     let mut rows = Vec::new();
-    let sizes = |all: &[u64]| all[..if c.quick { 1 } else { all.len() }].to_vec();
-    let processes = if c.quick { 1 } else { PROCESSES };
-    let now = || Costs::measure(&programs, most.max(2), c.rounds);
-    let learned = Learned::measure(&programs, &threads, c.rounds, c.quick)?;
-    for n in sizes(&[512, 768, 1024]) {
-        for process in 0..processes {
-            let (costs, lines) = (now()?, programs.run("jacobi", &[n, u64::from(most), c.rounds])?);
-            let found = loops::sweeps(n, &threads, &lines, &costs);
-            let found = found.map(|s| doall(n, &s, &kept, &learned)).unwrap_or_default();
-            rows.extend(found.into_iter().map(|r| Row { process, ..r }));
-        }
-    }
-    for n in sizes(&[64, 128, 256]) {
-        for process in 0..processes {
-            let tiled = loops::wavefronts(&programs, n, &threads, c.rounds, &now()?)?;
-            rows.extend(doacross(n, &tiled, &kept, &learned).into_iter().map(|r| Row { process, ..r }));
-        }
-    }
-    let classes = if c.quick { &[("S/16", 20)][..] } else { &[("S", 24), ("W", 25), ("A", 28)] };
-    for &(class, m) in classes {
-        // The largest takes seconds.
-        for process in 0..if class == "A" { 1 } else { processes } {
-            let (costs, rounds) = (now()?, c.rounds.min(3));
-            let lines = programs.run("pipeline", &[m, u64::from(most), rounds])?;
-            let found = dswp(class, &threads, &lines, &costs, &kept).unwrap_or_default();
-            rows.extend(found.into_iter().map(|r| Row { process, ..r }));
+    for &of in &c.loops {
+        for size in sizes(of, c.quick) {
+            for process in 0..if size.long { 1 } else { plan.processes } {
+                rows.extend(plan.rows(of, &size)?.into_iter().map(|r| Row { process, ..r }));
+            }
         }
     }
     if rows.is_empty() {
@@ -152,10 +203,13 @@ fn doall(n: u64, sweeps: &Sweeps, kept: &Costs, learned: &Learned) -> Vec<Row> {
     let mut rows = Vec::new();
     for case in &sweeps.cases {
         let p = case.threads;
-        let baseline = kept.constants().doall(sweeps.serial, p, 1);
+        let all = sweeps.serial * f64::from(sweeps.in_one);
+        let baseline = kept.constants().doall(all, p, sweeps.in_one) / f64::from(sweeps.in_one);
+        let spmd = if sweeps.shape == Shape::Spmd { ", SPMD" } else { "" };
+        let name = format!("Jacobi {n}²{spmd}");
         let row = |seen: bool, e: Estimate, measured: &[f64]| Row {
             seen,
-            ..Row::new("DOALL", format!("Jacobi {n}²"), p, e, measured, baseline)
+            ..Row::new("DOALL", name.clone(), p, e, measured, baseline)
         };
         if p > 1 {
             let e = learned.estimate(learned::DOALL, case, Scaling::default().at(p));
@@ -296,13 +350,27 @@ mod tests {
         let mut lines: Vec<_> = (0..4).map(|k| line("block", k, 25, &[1.0, 1.0])).collect();
         lines.push(line("time", 1, 100, &[4.0, 4.0]));
         lines.push(line("time", 2, 100, &[2.0, 2.0, 2.2, 2.2]));
-        let sweeps = loops::sweeps(102, &[1, 2], &lines, &Costs::default()).unwrap();
+        let sweeps = loops::sweeps(102, Shape::ForkJoin, &[1, 2], &lines, &Costs::default()).unwrap();
         let rows = doall(102, &sweeps, &Costs::default(), &Learned::default());
         let unseen = rows.iter().find(|r| r.threads == 2 && !r.seen).unwrap();
         assert!((unseen.predicted_s - 2.0).abs() < 1e-9 && (unseen.measured_s - 2.1).abs() < 1e-9);
         let seen = rows.iter().find(|r| r.threads == 2 && r.seen).unwrap();
         assert!((seen.predicted_s - 2.0).abs() < 1e-9 && (seen.error + 0.2 / 2.2).abs() < 1e-9);
         assert!((unseen.baseline_s - 2.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn sweeps_of_one_region_share_it() {
+        let cost = |what: &str, s| (what.to_string(), 2, s, 0.0);
+        let costs = Costs(vec![cost("region", 0.7), cost("barrier", 0.2)]);
+        let mut lines = vec![line("block", 0, 100, &[4.0]), line("time", 1, 100, &[4.0])];
+        lines.extend([line("spmd", 1, 10, &[4.0]), line("spmd", 2, 10, &[2.0])]);
+        let sweeps = loops::sweeps(102, Shape::Spmd, &[1, 2], &lines, &costs).unwrap();
+        let rows = doall(102, &sweeps, &costs, &Learned::default());
+        let two = rows.iter().find(|r| r.threads == 2 && !r.seen).unwrap();
+        // A barrier, and a tenth of a region.
+        assert!((two.predicted_s - (2.0 + 0.2 + 0.07)).abs() < 1e-9, "{two:?}");
+        assert!((two.baseline_s - (2.0 + 0.2 + 0.05)).abs() < 1e-9 && two.name.ends_with(", SPMD"));
     }
 
     #[test]

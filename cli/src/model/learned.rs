@@ -11,9 +11,10 @@
 //! with one thread; `learned forecast` has what intervals from repetitions are to be stretched by.
 
 use super::costs::Costs;
-use super::loops::{self, Case};
+use super::loops::{self, Case, Shape};
 use super::programs::Programs;
 use crate::Failure;
+use crate::args::ModelLoop;
 use promp_model::Estimate;
 use promp_model::residuals::{Residuals, factor};
 use std::fmt::Write;
@@ -45,18 +46,28 @@ impl Default for Learned {
 
 impl Learned {
     /// Executes the loops with these numbers of threads.
-    pub fn measure(programs: &Programs, threads: &[u32], rounds: u64, quick: bool) -> Result<Self, Failure> {
+    pub fn measure(
+        programs: &Programs,
+        threads: &[u32],
+        rounds: u64,
+        loops: &[ModelLoop],
+        quick: bool,
+    ) -> Result<Self, Failure> {
         let most = threads.iter().copied().max().unwrap_or(1);
         let costs = Costs::measure(programs, most.max(2), rounds)?;
         let mut doall = vec![];
-        let part = |sizes: &[u64]| sizes[..if quick { 2 } else { sizes.len() }].to_vec();
-        for n in part(&SWEEPS) {
+        let sizes = |all: &[u64], of: ModelLoop| match loops.contains(&of) {
+            true => all[..if quick { 2 } else { all.len() }].to_vec(),
+            false => vec![],
+        };
+        for n in sizes(&SWEEPS, ModelLoop::Jacobi) {
             let lines = programs.run("jacobi", &[n, u64::from(most), rounds])?;
-            doall.extend(loops::sweeps(n, threads, &lines, &costs).map(|s| s.cases).unwrap_or_default());
+            let found = loops::sweeps(n, Shape::ForkJoin, threads, &lines, &costs);
+            doall.extend(found.map(|s| s.cases).unwrap_or_default());
         }
         let mut l = Self::of(threads, &doall);
         let mut all = vec![];
-        for n in part(&WAVEFRONTS) {
+        for n in sizes(&WAVEFRONTS, ModelLoop::Wavefront) {
             let tiled = loops::wavefronts(programs, n, threads, rounds, &costs)?;
             all.push(tiled.into_iter().map(|t| t.case).collect::<Vec<_>>());
         }

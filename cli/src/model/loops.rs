@@ -28,11 +28,24 @@ pub struct Case {
 pub struct Sweeps {
     /// What all iterations take serially.
     pub serial: f64,
+    pub shape: Shape,
+    /// So many are in one region.
+    pub in_one: u32,
     pub cases: Vec<Case>,
 }
 
+/// How sweeps are put into regions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// A region each.
+    ForkJoin,
+    /// Many in one region, a barrier each.
+    Spmd,
+}
+
 /// From what the program `jacobi` has measured.
-pub fn sweeps(n: u64, threads: &[u32], lines: &[Line], costs: &Costs) -> Option<Sweeps> {
+pub fn sweeps(n: u64, shape: Shape, threads: &[u32], lines: &[Line], costs: &Costs) -> Option<Sweeps> {
+    let kind = if shape == Shape::Spmd { "spmd" } else { "time" };
     let blocks: Vec<_> = lines.iter().filter(|l| l.name == "block").collect();
     let buckets: Vec<_> = blocks
         .iter()
@@ -46,12 +59,20 @@ pub fn sweeps(n: u64, threads: &[u32], lines: &[Line], costs: &Costs) -> Option<
     let scatter = deviation(one) / median(one);
     let serial = profile.sum();
     let l = Loop { profile, scaling: Scaling::fit([(1, one, serial)]), scatter };
-    let overheads = costs.overheads();
+    let in_one = match shape {
+        Shape::ForkJoin => 1,
+        Shape::Spmd => lines.iter().find(|l| l.name == kind)?.parameter.clamp(1, 1 << 16) as u32,
+    };
+    let overheads = match shape {
+        Shape::ForkJoin => costs.overheads(),
+        Shape::Spmd => costs.overheads().in_one_region(in_one),
+    };
     let case = |p: u32| {
         let predicted = l.time(Schedule::BLOCKS, &speeds(p, cpus()), &overheads).mean;
-        Some(Case { threads: p, predicted, measured: times(lines, "time", p)?.to_vec(), scatter })
+        Some(Case { threads: p, predicted, measured: times(lines, kind, p)?.to_vec(), scatter })
     };
-    Some(Sweeps { serial, cases: threads.iter().map(|p| case(*p)).collect::<Option<Vec<_>>>()? })
+    let cases = threads.iter().map(|p| case(*p)).collect::<Option<Vec<_>>>()?;
+    Some(Sweeps { serial, shape, in_one, cases })
 }
 
 /// A wavefront over n³ points by tiles.

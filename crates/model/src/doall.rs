@@ -53,6 +53,14 @@ pub struct Overheads {
     pub scatter: f64,
 }
 
+impl Overheads {
+    /// Those of each of `n` loops in one region (SPMD): a barrier each, and its part of the region.
+    pub fn in_one_region(self, n: u32) -> Self {
+        let part = |cost: fn(Linear) -> f64| (cost(self.fork) + cost(self.join)) / f64::from(n.max(1));
+        Self { fork: Linear { fixed: part(|l| l.fixed), each: part(|l| l.each) }, ..self }
+    }
+}
+
 /// A loop as the model knows it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
@@ -116,6 +124,16 @@ mod tests {
         // One thread forks nobody and gets its chunks for nothing.
         assert_eq!(l.time(Schedule::BLOCKS, &[1.0], &COSTS).mean, 100.0);
         assert_eq!(l.serial(), Estimate::exact(100.0));
+    }
+
+    #[test]
+    fn loops_of_a_region_share_it() {
+        // Five barriers, and (0.75 + 0.25) / 4 for each of four loops.
+        let l = plain(Profile::uniform(100, 1.0));
+        let costs = COSTS.in_one_region(4);
+        assert_eq!(l.time(Schedule::BLOCKS, &[1.0; 2], &costs).mean, 50.0 + 0.125 + 0.25 + 0.25);
+        // One alone has the region's end besides its own barrier.
+        assert_eq!(COSTS.in_one_region(1).fork.at(2), COSTS.fork.at(2) + COSTS.join.at(2));
     }
 
     #[test]
