@@ -45,8 +45,8 @@ impl Code {
     }
 
     /// An address in the function that has jumped to the runtime, which returned to `address`: in its last
-    /// jump out of the module, or its last byte; none if the runtime was called there. `symbols`: beginning, end
-    /// and name of functions, by beginning.
+    /// jump out of the module, or its last byte; none if the runtime was called there. `symbols`: beginning,
+    /// end and name of functions, by beginning.
     pub(super) fn jumped(&self, address: u64, symbols: &[(u64, u64, String)]) -> Option<u64> {
         let callee = self.callee(address)?;
         let (begin, end, name) = &symbols[symbols.binary_search_by_key(&callee, |s| s.0).ok()?];
