@@ -52,8 +52,8 @@ def shown(rows: list[dict]) -> Figure:
     rows = sorted(rows, key=lambda r: abs(r["error"]))
     middle = rows[(len(rows) - 1) // 2]
     errors = [abs(r["error"]) * 100 for r in rows]
-    text = (f"{seconds(middle['predicted_s'])} predicted, {seconds(middle['measured_s'])} measured: "
-            f"{signed(middle['error'])}; the paper's formula {signed(middle['baseline_error'])}")
+    text = (f"{signed(middle['error'])} ({seconds(middle['predicted_s'])} predicted, "
+            f"{seconds(middle['measured_s'])} measured; the paper's formula {signed(middle['baseline_error'])})")
     return Figure(text, errors[(len(rows) - 1) // 2], (errors[0], errors[-1]), len(rows))
 
 
