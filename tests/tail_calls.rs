@@ -1,5 +1,5 @@
-//! Regions of functions that end in a jump to the runtime: reports name the function that has the region, not
-//! its caller, to which the runtime returns.
+//! Regions and barriers of functions that end in a jump to the runtime: reports name the function that has
+//! them, not its caller, to which the runtime returns.
 
 mod common;
 use common::*;
@@ -74,6 +74,23 @@ fn regions_have_their_own_functions_names() {
             assert!(found.iter().any(|f| near(&f)), "{source} {flags:?}: no {name} {line} in {found:?}");
         }
         assert_eq!(found.len(), want.len(), "{source} {flags:?}: {found:?}");
+    }
+}
+
+/// BT's functions end in a loop's barrier each; they are called one behind the other.
+#[test]
+fn barriers_have_their_own_functions_names() {
+    let runtime = ["-DRUNTIME"];
+    for flags in [&["-O1"][..], &["-O2"], &["-O3"], &["-Os"], &["-O2", "-no-pie", "-fno-pie"], &runtime] {
+        let r = report(&built("npb/bt.c", flags), true);
+        let found: BTreeSet<&str> =
+            r.segments.iter().filter(|s| s.level.is_some()).filter_map(|s| s.function.as_deref()).collect();
+        for d in ["x", "y", "z"] {
+            for name in ["lhs#", "#_solve_cell", "#_backsubstitute"].map(|f| f.replace('#', d)) {
+                assert!(found.contains(name.as_str()), "{flags:?}: no {name} in {found:?}");
+            }
+        }
+        assert!(!found.contains("adi"), "{flags:?}: {found:?}");
     }
 }
 

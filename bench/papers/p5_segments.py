@@ -28,10 +28,10 @@ CHOSEN = 0.005  # the least WRE of a segment that is scanned
 
 
 def program():
-    """BT whose loops are schedule(runtime); its functions return to their callers: that keeps their names."""
+    """BT whose loops are schedule(runtime)."""
     BUILT.mkdir(parents=True, exist_ok=True)
     exe = BUILT / "bt-runtime"
-    flags = ["-g", "-O3", "-fopenmp", "-w", "-DRUNTIME", "-fno-optimize-sibling-calls"]
+    flags = ["-g", "-O3", "-fopenmp", "-w", "-DRUNTIME"]
     command = ["gcc", *flags, "-o", str(exe), str(ROOT / "c-tests/npb/bt.c"), "-lm"]
     subprocess.run(command, check=True)
     return exe

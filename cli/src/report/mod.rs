@@ -11,6 +11,7 @@ mod construct;
 mod diff;
 pub mod file;
 mod html;
+mod last_calls;
 mod losses;
 pub mod picture;
 pub mod places;

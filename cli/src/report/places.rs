@@ -5,6 +5,7 @@
 //! (/usr/lib/debug/.build-id/xx/….debug). Without any, the symbol table still names the function; without
 //! that, the module and the offset in it stand for the place.
 
+use super::last_calls::Code;
 use addr2line::{Loader, gimli};
 use object::{Object, ObjectSection, ObjectSymbol};
 use promp_report::Site;
@@ -55,6 +56,8 @@ struct Module {
     loader: Option<Loader>,
     /// Functions by beginning: end and name, for modules without debug information.
     symbols: Vec<(u64, u64, String)>,
+    /// To see from which function the runtime was reached by a jump.
+    code: Code,
     /// What is amiss, for the reader.
     note: Option<String>,
     /// It has no debug information.
@@ -67,7 +70,7 @@ impl Places {
         let module = self.module(site);
         let mut place = Place { address: address(site), ..Place::default() };
         // The call itself lies before the address that it returns to; that may be the next line's.
-        let at = site.offset.saturating_sub(1);
+        let at = module.code.jumped(site.offset, &module.symbols).unwrap_or(site.offset.saturating_sub(1));
         if let Some(loader) = &module.loader {
             debug_information(loader, at, &mut place);
         }
@@ -256,7 +259,9 @@ fn without_parameters(name: &str) -> &str {
 
 impl Module {
     fn open(path: &str, build_id: &str) -> Self {
-        let none = |note: String| Self { loader: None, symbols: Vec::new(), note: Some(note), bare: false };
+        let with =
+            |loader, note| Self { loader, symbols: Vec::new(), code: Code::default(), note, bare: false };
+        let none = |note: String| with(None, Some(note));
         if path.is_empty() || path.starts_with('[') {
             return none(format!(
                 "{} is no file: its functions are not known",
@@ -268,9 +273,7 @@ impl Module {
             Ok(d) => d,
             Err(e) => {
                 return match apart.and_then(|p| Loader::new(p).ok()) {
-                    Some(loader) => {
-                        Self { loader: Some(loader), symbols: Vec::new(), note: None, bare: false }
-                    }
+                    Some(loader) => with(Some(loader), None),
                     None => none(format!("{path} cannot be read ({e}): its places are shown as offsets")),
                 };
             }
@@ -294,7 +297,7 @@ impl Module {
         } else {
             (false, None)
         };
-        Self { symbols: symbols(&file), note: None, bare: !debug, loader }
+        Self { symbols: symbols(&file), code: Code::of(&file), note: None, bare: !debug, loader }
     }
 }
 
