@@ -2,7 +2,6 @@
 //! returns to that function's caller. The call in front of such an address is one of the function, not of the
 //! runtime: so the place is the function's.
 
-use core::ops::Range;
 use object::{Object, ObjectSection};
 
 /// Names of what a runtime is called by: a call of these is no function of the program's.
@@ -12,8 +11,8 @@ const OF_RUNTIMES: [&str; 6] = ["GOMP_", "GOACC_", "omp_", "acc_", "promp_", "__
 #[derive(Default)]
 pub(super) struct Code {
     sections: Vec<(u64, Vec<u8>)>,
-    /// Where its stubs for other libraries' functions lie.
-    stubs: Vec<Range<u64>>,
+    /// Where its stubs for other libraries' functions begin and end.
+    stubs: Vec<(u64, u64)>,
 }
 
 impl Code {
@@ -22,7 +21,7 @@ impl Code {
         let mut all = Self::default();
         for s in file.sections().filter(|s| s.kind() == object::SectionKind::Text) {
             if s.name().is_ok_and(|n| n.starts_with(".plt") || n.starts_with(".iplt")) {
-                all.stubs.push(s.address()..s.address().saturating_add(s.size()));
+                all.stubs.push((s.address(), s.address().saturating_add(s.size())));
             } else if let Ok(code) = s.data() {
                 all.sections.push((s.address(), code.to_vec()));
             }
@@ -53,11 +52,14 @@ impl Code {
         if OF_RUNTIMES.iter().any(|p| name.starts_with(p)) {
             return None;
         }
-        let leaves = |at: &u64| {
-            let to = self.from(*at).and_then(|code| target(JUMP, code, at + 5));
-            to.is_some_and(|to| self.stubs.iter().any(|s| s.contains(&to)))
+        let code = self.from(*begin)?;
+        let bytes = code.len().min(usize::try_from(end - begin).ok()?);
+        let leaves = |&i: &usize| {
+            let to = target(JUMP, &code[i..], begin.wrapping_add(i as u64 + 5));
+            to.is_some_and(|to| self.stubs.iter().any(|&(from, end)| (from..end).contains(&to)))
         };
-        (*begin..*end).rev().find(leaves).or(end.checked_sub(1))
+        let last = (0..bytes).rev().find(leaves).or(bytes.checked_sub(1))?;
+        Some(begin.wrapping_add(last as u64))
     }
 }
 
@@ -86,7 +88,7 @@ mod tests {
         // ... which jumps to a stub.
         let mut jumps = code.clone();
         jumps[0x11..0x16].copy_from_slice(&[0xe9, 0xea, 0xfe, 0xff, 0xff]);
-        let of = |code| Code { sections: vec![(0x100, code)], stubs: vec![0..0x10] };
+        let of = |code| Code { sections: vec![(0x100, code)], stubs: vec![(0, 0x10)] };
         let (code, jumps) = (of(code), of(jumps));
         let symbols = [(0x110, 0x118, "last".to_owned()), (0x118, 0x120, "GOMP_barrier".to_owned())];
         let jumped = |at| code.jumped(at, &symbols);
