@@ -12,14 +12,14 @@ extern crate promp_ckpt as ckpt;
 extern crate promp_proofs as proofs;
 extern crate promp_recover as recover;
 extern crate promp_sys as sys;
+extern crate promp_tools as tools;
 extern crate promp_undo as undo;
 use promp_device::{acc, device};
 use promp_omp::Composition;
 use promp_omp::{icv, observe, save, task, team, work};
-use promp_sys::{complain, export_names, exported_label, keep, say, stub, sys};
+use promp_sys::{complain, export_names, exported_label, keep, stub};
 
 mod entry;
-mod tools;
 
 /// What these add to the runtime.
 static COMPOSITION: Composition =
@@ -45,7 +45,7 @@ static AT_LOAD: extern "C" fn() = {
         }
         sys::out::begin();
         #[cfg(not(test))]
-        std::panic::set_hook(Box::new(|what| say!("{what}")));
+        std::panic::set_hook(Box::new(|what| promp_sys::say!("{what}")));
         recover::report::SDC
             .set(Some(|| device::sdc::report::collect().or_else(recover::verify::report::collect)));
         acc::OTHERS.set(Some(device::acc::count));

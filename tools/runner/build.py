@@ -11,7 +11,8 @@ UNITS = ["--workspace", "--exclude", "promp-checks"]
 # What cargo is asked to build for each group.
 GROUPS = {
     "dev": ["--lib", "--package", "promp", "--package", "promp-sys", "--package", "promp-ckpt",
-            "--package", "promp-device", "--package", "promp-omp", "--package", "promp-recover"],
+            "--package", "promp-device", "--package", "promp-omp", "--package", "promp-recover",
+            "--package", "promp-tools"],
     "release": ["--release", *UNITS],
     "checks": ["--profile", "checks", "--package", "promp-checks"],
 }

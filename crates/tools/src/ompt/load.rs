@@ -99,7 +99,7 @@ fn enabled() -> bool {
 }
 
 /// Could there be a tool, as far as can be seen without looking? Asked before the runtime is initialised.
-pub(crate) fn is_likely() -> bool {
+pub fn is_likely() -> bool {
     // SAFETY: written by the loader only.
     let own = unsafe { (&raw const promp_start_tool).read_volatile() } != 0;
     own || env::get(TOOL_LIBRARIES.name).is_some_and(|l| !l.is_empty())

@@ -1,10 +1,21 @@
 //! Those who look on, each a listener of its own (observe/): they are started here, when the runtime is
 //! initialised, if their settings ask for them.
 
-pub(crate) mod counts;
-pub(crate) mod exact;
-pub(crate) mod monitor;
-pub(crate) mod ompt;
+#![deny(unsafe_op_in_unsafe_fn)]
+
+extern crate promp_ckpt as ckpt;
+extern crate promp_recover as recover;
+extern crate promp_sys as sys;
+use promp_device::device;
+use promp_omp::{icv, observe, team, work};
+use promp_sys::{say, sys};
+
+mod counts;
+mod exact;
+mod monitor;
+pub mod ompt;
+#[cfg(test)]
+mod tests;
 
 use crate::icv::Globals;
 use crate::sys::{env, variables::reported};
@@ -12,7 +23,7 @@ use promp_settings::{EVENTS, MONITOR, Setting};
 
 /// Starts the tools that the settings ask for; runs once, under the initialisation lock, before the first
 /// region.
-pub(crate) fn initialise(g: &Globals) {
+pub fn initialise(g: &Globals) {
     if env::secure() {
         return;
     }

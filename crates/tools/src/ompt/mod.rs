@@ -23,7 +23,7 @@ use abi::Started;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 use info::WORD;
 
-pub(crate) use load::is_likely;
+pub use load::is_likely;
 
 /// What is told to every tool, whatever it has registered: what states, frames and informations come from.
 const ALWAYS: Set = Set::of(&[
@@ -93,7 +93,7 @@ pub(crate) fn start() {
 }
 
 /// `omp_control_tool`: the tool's answer.
-pub(crate) fn control(command: u64, modifier: u64, argument: *mut core::ffi::c_void) -> i32 {
+pub fn control(command: u64, modifier: u64, argument: *mut core::ffi::c_void) -> i32 {
     const NO_TOOL: i32 = -2;
     const NO_CALLBACK: i32 = -1;
     if !is_active() {
