@@ -55,6 +55,7 @@ bench)
         echo "setup: no matplotlib from PyPI (/tmp/promp-venv.log): plots are left out" >&2
     ;;
 packages)
+    need rpmspec rpm
     gcc=gcc-$(gcc -dumpversion | cut -d. -f1)
     need_file '/usr/lib/gcc/*/*/accel/nvptx-none/mkoffload' "$gcc-offload-nvptx"
     need_file '/usr/lib/*-linux-gnu/openblas-openmp/libopenblas.so' libopenblas-openmp-dev

@@ -20,6 +20,7 @@ mod restart;
 mod run;
 mod slurm;
 mod sober;
+mod steps;
 mod top;
 mod tune;
 mod typed_values;
@@ -90,6 +91,12 @@ fn end_by_crash_signals() {
 
 fn main() -> ExitCode {
     end_by_crash_signals();
+    let mut words = std::env::args_os();
+    if words.next().is_some_and(|name| name == steps::front::NAME)
+        && let Some(program) = words.next()
+    {
+        return status_of(steps::front::step(program.into(), words.collect()));
+    }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(e) => {
@@ -135,6 +142,10 @@ fn main() -> ExitCode {
         Command::Man { dir: Some(dir) } => clap_mangen::generate_to(Cli::command(), &dir)
             .map_err(|e| Failure::new(74, format!("cannot write the man pages to {}: {e}", dir.display()))),
     };
+    status_of(outcome)
+}
+
+fn status_of(outcome: Outcome) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(f) => {

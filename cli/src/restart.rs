@@ -3,6 +3,7 @@
 mod child;
 mod clocks;
 mod contained;
+pub(crate) mod cut;
 pub mod held;
 mod instructions;
 mod orphans;
@@ -12,8 +13,7 @@ mod threads;
 
 use crate::sober::sober;
 use crate::{Failure, Outcome, args};
-use child::End;
-pub use child::{Terms, may_choose_number};
+pub(crate) use child::{End, Terms, may_choose_number};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::personality::{self, Persona};
 use nix::sys::resource::{Resource, setrlimit};
@@ -45,7 +45,7 @@ pub fn restart(r: &args::Restart) -> Outcome {
     let asked = Asked { threads: r.threads.map(|n| (n, r.vouch)), generation: r.generation, set };
     let (mut c, pid) = command(&r.dir, &asked)?;
     let (on, dir) = (on_signal_of(&c), &r.dir);
-    let terms = Terms { dir: Some(dir), run: None, goes_on: on.goes_on, ends: on.ends };
+    let terms = Terms { dir: Some(dir), goes_on: on.goes_on, ends: on.ends, ..Terms::default() };
     match r.auto_restart {
         Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, terms }),
         None => match start(&mut c, Some(pid), terms) {
@@ -57,10 +57,9 @@ pub fn restart(r: &args::Restart) -> Outcome {
 }
 
 /// Continues the program of `dir` in place of the one that `promp run` would start with so many threads.
-pub fn go_on(dir: &Path, most: Option<u32>, on: OnSignal, threads: Option<u32>) -> Outcome {
+pub fn go_on(dir: &Path, most: Option<u32>, threads: Option<u32>, terms: Terms) -> Outcome {
     let set = threads.map(|n| n.to_string()).or_else(|| std::env::var("OMP_NUM_THREADS").ok());
     let (c, pid) = command(dir, &Asked { set, ..Asked::default() })?;
-    let terms = Terms { dir: Some(dir), run: None, goes_on: on.goes_on, ends: on.ends };
     match most {
         Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, terms }),
         None => stand_for(c, Some(pid), terms),
@@ -107,6 +106,9 @@ pub fn start(c: &mut Command, pid: Option<u32>, terms: Terms) -> Result<End, Fai
 /// Ends as the program has. If the checkpoints are of a descendant of what was started, status 85 is not
 /// its own: the same line continues nothing. Where both have ended by themselves, that is noted.
 fn follow(end: &End, terms: Terms) -> Outcome {
+    if let Some(f) = terms.at_end {
+        f(end);
+    }
     let of = terms.dir.and_then(|dir| Some((dir, held::of_a_descendant(dir)?)));
     let Some((dir, (run, owner))) = of else { end.follow() };
     let finished = Directory::open(dir).is_ok_and(|d| d.finished());
@@ -365,17 +367,19 @@ fn identity(file: &Path) -> Option<Identity> {
 }
 
 /// Whether somebody has read from standard input: where it is a pipe, a new process cannot read that again.
-struct Watch(Option<Inotify>);
+pub(crate) struct Watch(Option<Inotify>);
 
 impl Watch {
-    fn standard_input() -> Self {
+    /// Watches that of the calling process from now on.
+    pub(crate) fn standard_input() -> Self {
         let watch = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC).ok();
         // A watch of a descriptor that is not there is none.
         let once = AddWatchFlags::IN_ACCESS | AddWatchFlags::IN_ONESHOT;
         Self(watch.filter(|w| w.add_watch("/proc/self/fd/0", once).is_ok()))
     }
 
-    fn was_read(&self) -> bool {
+    /// Has somebody read from it since this was asked last? True, too, where it cannot be known.
+    pub(crate) fn was_read(&self) -> bool {
         self.0.as_ref().is_some_and(|w| w.read_events().is_ok_and(|e| !e.is_empty()))
     }
 }

@@ -4,12 +4,12 @@ use crate::args::Run;
 use crate::part::{self, Part};
 use crate::restart::held::{self, Held};
 use crate::restart::{self, Terms};
-use crate::{Failure, Outcome, library, typed_values};
+use crate::{Failure, Outcome, library, steps, typed_values};
 use promp_image::cpu::Level;
 use promp_image::on_signal::OnSignal;
 use promp_image::run_record::{self, Started};
 use promp_settings::internal::RUN;
-use promp_settings::{CKPT_CPU, CKPT_DIR, CKPT_PLAN, MONITOR, ON_SIGNAL};
+use promp_settings::{CKPT_CPU, CKPT_DIR, CKPT_PLAN, MONITOR, ON_SIGNAL, STEPS};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
@@ -24,6 +24,9 @@ pub fn run(r: &Run) -> Outcome {
     let said = part::say_what_cannot_be_had(r, Path::new(c.get_program()))?;
     part::say_unknown_names();
     if let Some(dir) = r.options.path(&CKPT_DIR) {
+        if r.options.get(&STEPS).is_some() {
+            return steps::run(r, dir, c, on, said);
+        }
         return with_checkpoints(r, dir, c, on, said);
     }
     if let Ok(nonce) = run_record::nonce() {
@@ -40,6 +43,7 @@ fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal, said: bool) -
         .map_err(|e| Failure::new(66, format!("{}: {e}", program.display())))?;
     held::prepare(dir)?;
     let shown = dir.display();
+    let terms = Terms { dir: Some(dir), goes_on: on.goes_on, ends: on.ends, ..Terms::default() };
     let status = if r.resume { restart::REFUSED } else { 64 };
     match held::look(dir, &now, r.resume).map_err(|why| Failure::new(status, why))? {
         Held::Ended(status) => {
@@ -50,7 +54,7 @@ fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal, said: bool) -
             );
             std::process::exit(status);
         }
-        Held::Checkpoints if r.resume => return restart::go_on(dir, r.auto_restart, on, r.threads),
+        Held::Checkpoints if r.resume => return restart::go_on(dir, r.auto_restart, r.threads, terms),
         Held::Checkpoints => eprintln!(
             "promp: beginning anew, without --resume: the checkpoints of this command in {shown} are replaced"
         ),
@@ -64,7 +68,7 @@ fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal, said: bool) -
     }
     now.write(dir).map_err(|e| Failure::new(74, format!("{shown}/run cannot be written: {e}")))?;
     let run = Some(Started::now(&now.nonce, said));
-    let terms = Terms { dir: Some(dir), run, goes_on: on.goes_on, ends: on.ends };
+    let terms = Terms { run, ..terms };
     let Some(most) = r.auto_restart else { return restart::stand_for(c, None, terms) };
     let make = || command(r);
     let from_start: Option<restart::FromStart> = if r.from_start { Some(&make) } else { None };
@@ -80,6 +84,8 @@ pub fn command(r: &Run) -> Result<Command, Failure> {
     // Programs print the name by which they were called, into logs and headers of files.
     c.arg0(&r.command[0]).args(&r.command[1..]);
     library::preload(&mut c, &lib)?;
+    // What this program is, the run around it need not know.
+    c.env_remove(STEPS.name);
     if let Some(n) = r.threads {
         c.env("OMP_NUM_THREADS", n.to_string());
     }

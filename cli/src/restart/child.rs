@@ -15,13 +15,15 @@
 //! the signals of `--on-signal`, too, and what else the child has ended by; and this process, to which the
 //! kernel gives those whose parents have ended (PR_SET_CHILD_SUBREAPER), does not end before it has.
 
+use super::cut::{self, Cut};
 use super::orphans::Guard;
-use crate::process_stat;
+use crate::{process_stat, steps};
 use promp_image::run_record::{self, Started};
 use promp_settings::internal::RUN;
+use std::cell::Cell;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
 
@@ -69,6 +71,10 @@ pub struct Terms<'a> {
     pub goes_on: u64,
     /// Signals after which it ends with a checkpoint.
     pub ends: u64,
+    /// Is it a script of steps, below the directory (`promp run --steps`)?
+    pub(crate) steps: bool,
+    /// What is done when it has ended.
+    pub(crate) at_end: Option<&'a dyn Fn(&End)>,
 }
 
 /// How a program has ended.
@@ -78,6 +84,8 @@ pub struct End {
     /// This process has passed a request to end on to it, and it has ended because of that as far as can be
     /// known.
     pub asked: bool,
+    /// A signal of [`Terms::ends`] has come, or a step of a script was asked to end with a checkpoint.
+    pub(crate) to_go_on: bool,
 }
 
 impl End {
@@ -111,6 +119,8 @@ struct Child {
     /// Signals that this process got before the child was there: the terminal has sent them to this one only.
     before: u64,
     guard: Option<Guard>,
+    /// [`End::to_go_on`].
+    to_go_on: Cell<bool>,
 }
 
 /// The signals that wait for this process.
@@ -158,7 +168,8 @@ impl Child {
                 return Err(e);
             }
             if r > 0 {
-                return Ok(Self { pid: r as libc::pid_t, mask, before: waiting(), guard });
+                let (pid, before) = (r as libc::pid_t, waiting());
+                return Ok(Self { pid, mask, before, guard, to_go_on: Cell::new(false) });
             }
             if libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0 || libc::getppid() != parent {
                 libc::_exit(126);
@@ -179,6 +190,7 @@ impl Child {
         let mut asked: Option<(i32, Instant)> = None;
         // The program catches or ignores what it was asked by: it goes on for as long as it likes.
         let mut handled = false;
+        let mut cut: Option<Cut> = None;
         let status = loop {
             match reaped() {
                 Some((pid, status)) if pid == self.pid && libc::WIFSTOPPED(status) => {
@@ -193,8 +205,14 @@ impl Child {
                 Some(_) => break 126 << 8,
                 None => {}
             }
-            let Some(about) = next_signal(None) else { continue };
+            let Some(about) = self.next_signal(cut.is_some().then_some(LOOK), terms) else {
+                cut.iter_mut().for_each(|c| c.look(!self.owners(terms).is_empty(), terms.dir));
+                continue;
+            };
             let signal = about.si_signo;
+            if cut::is_told(&about) {
+                cut.get_or_insert_default();
+            }
             if REQUESTS.contains(&signal) && bit(signal) & terms.goes_on == 0 {
                 let own = signals_of(self.pid, "SigCgt:") | signals_of(self.pid, "SigIgn:");
                 handled = own & bit(signal) != 0 && (handled || asked.is_none());
@@ -204,10 +222,9 @@ impl Child {
                 // SAFETY: our own child, which has not been waited for.
                 unsafe { libc::kill(self.pid, signal) };
             }
-            if bit(signal) & (terms.goes_on | terms.ends) != 0
-                && let Some(owner) = self.owner(terms).filter(|pid| !self.has_it(*pid, &about))
-            {
-                send_on(owner, signal);
+            if bit(signal) & (terms.goes_on | terms.ends) != 0 || cut::is_told(&about) {
+                let owners = self.owners(terms).into_iter().filter(|pid| !self.has_it(*pid, &about));
+                owners.for_each(|owner| send_on(owner, signal));
             }
         };
         // Those that have come and have not been passed on.
@@ -215,13 +232,13 @@ impl Child {
         let by_late = late.iter().copied().find(|s| bit(*s) & terms.goes_on == 0);
         let by_asked = asked.filter(|(_, at)| !handled || at.elapsed() < GRACE).map(|(signal, _)| signal);
         let asked = by_late.or(by_asked);
-        self.await_owner(terms, by_asked);
+        self.await_owners(terms, by_asked);
         // SAFETY (both): plain calls; a mask that the kernel has given.
         for signal in &late {
             unsafe { libc::signal(*signal, libc::signal(*signal, libc::SIG_IGN)) };
         }
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.mask, core::ptr::null_mut()) };
-        End { status: ExitStatus::from_raw(status), asked: asked.is_some() }
+        End { status: ExitStatus::from_raw(status), asked: asked.is_some(), to_go_on: self.to_go_on.get() }
     }
 
     /// Has process `pid` got this signal already, from the terminal?
@@ -231,63 +248,82 @@ impl Child {
         about.si_code > 0 && bit(about.si_signo) & self.before == 0 && group
     }
 
-    /// The child has ended: waits until the process that has the checkpoints has. It gets the request by
-    /// which the child has ended, unless it has got it already, and all signals that come from now on.
-    fn await_owner(&self, terms: &Terms, request: Option<i32>) {
-        let mut owner = self.owner(terms);
-        if let (Some(pid), Some(signal)) = (owner, request.filter(|s| bit(*s) & terms.ends == 0)) {
-            send_on(pid, signal);
+    /// The child has ended: waits until the processes that have the checkpoints have. They get the request by
+    /// which the child has ended, unless they have got it already, and all signals that come from now on.
+    fn await_owners(&self, terms: &Terms, request: Option<i32>) {
+        let mut owners = self.owners(terms);
+        if let Some(signal) = request.filter(|s| bit(*s) & terms.ends == 0) {
+            owners.iter().for_each(|pid| send_on(*pid, signal));
         }
-        while let Some(pid) = owner {
-            if let Some(about) = next_signal(Some(LOOK))
-                && !self.has_it(pid, &about)
-            {
-                send_on(pid, about.si_signo);
+        while !owners.is_empty() {
+            let come = self.next_signal(Some(LOOK), terms);
+            if let Some(about) = come.filter(|about| !cut::is_told(about)) {
+                let others = owners.iter().filter(|pid| !self.has_it(**pid, &about));
+                others.for_each(|pid| send_on(*pid, about.si_signo));
             }
-            owner = self.owner(terms);
+            owners = self.owners(terms);
         }
         while reaped().is_some_and(|(pid, _)| pid > 0) {}
         if let Some(signal) = request {
-            end_others(signal, self.guard.as_ref().map(|g| g.pid));
+            self.end_others(signal, terms);
         }
     }
 
-    /// The descendant, other than the child, that has the checkpoints now.
-    fn owner(&self, terms: &Terms) -> Option<libc::pid_t> {
-        let text = std::fs::read_to_string(terms.dir?.join("lock")).ok()?;
-        let pid: libc::pid_t = text.trim().parse().ok().filter(|pid| *pid != self.pid)?;
+    /// Asks those to end, too, that have lost their parents (its siblings, say): nobody is left behind by who
+    /// was asked to end. What it gets meanwhile they get, but for the guard.
+    fn end_others(&self, mut signal: i32, terms: &Terms) {
+        let (since, mut told) = (Instant::now(), Vec::new());
+        let guard = self.guard.as_ref().map(|g| g.pid);
+        let left = || -> Vec<libc::pid_t> {
+            let own = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
+            own.split_whitespace().filter_map(|n| n.parse().ok()).filter(|n| Some(*n) != guard).collect()
+        };
+        loop {
+            while reaped().is_some_and(|(pid, _)| pid > 0) {}
+            let now = left();
+            if now.is_empty() || since.elapsed() > GRACE {
+                return;
+            }
+            for pid in now.into_iter().filter(|pid| !told.contains(pid)).collect::<Vec<_>>() {
+                // SAFETY: a child, which has not been waited for.
+                unsafe { libc::kill(pid, signal) };
+                told.push(pid);
+            }
+            if let Some(about) = self.next_signal(Some(LOOK), terms) {
+                signal = about.si_signo;
+                told.clear();
+            }
+        }
+    }
+
+    /// Takes the next signal, as [`next_signal`] does.
+    fn next_signal(&self, limit: Option<Duration>, terms: &Terms) -> Option<libc::siginfo_t> {
+        let about = next_signal(limit)?;
+        let ends = bit(about.si_signo) & terms.ends != 0 || cut::is_told(&about);
+        self.to_go_on.set(self.to_go_on.get() || ends);
+        Some(about)
+    }
+
+    /// The descendants, other than the child, that have checkpoints now: one, or steps.
+    fn owners(&self, terms: &Terms) -> Vec<libc::pid_t> {
+        let Some(dir) = terms.dir else { return Vec::new() };
+        let places = std::fs::read_dir(dir.join(steps::FOLDER)).into_iter().flatten().flatten();
+        let dirs = match terms.steps {
+            true => places.map(|e| e.path()).collect(),
+            false => vec![dir.to_path_buf()],
+        };
+        let number = |dir: PathBuf| std::fs::read_to_string(dir.join("lock")).ok()?.trim().parse().ok();
+        dirs.into_iter().filter_map(number).filter(|pid| self.is_descendant(*pid)).collect()
+    }
+
+    /// Is process `pid` a descendant of this one that has not ended, and not the child?
+    fn is_descendant(&self, pid: libc::pid_t) -> bool {
         let own = std::process::id() as libc::pid_t;
         let parent = |pid: &libc::pid_t| {
             let fields = process_stat::fields(pid).filter(|f| !process_stat::has_ended(f))?;
             fields.get(1)?.parse().ok().filter(|p| *p > 1)
         };
-        std::iter::successors(Some(pid), parent).skip(1).any(|p| p == own).then_some(pid)
-    }
-}
-
-/// Asks those to end, too, that have lost their parents (its siblings, say): nobody is left behind by who
-/// was asked to end. What it gets meanwhile they get, but for the `guard`.
-fn end_others(mut signal: i32, guard: Option<libc::pid_t>) {
-    let (since, mut told) = (Instant::now(), Vec::new());
-    let left = || -> Vec<libc::pid_t> {
-        let own = std::fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
-        own.split_whitespace().filter_map(|n| n.parse().ok()).filter(|n| Some(*n) != guard).collect()
-    };
-    loop {
-        while reaped().is_some_and(|(pid, _)| pid > 0) {}
-        let now = left();
-        if now.is_empty() || since.elapsed() > GRACE {
-            return;
-        }
-        for pid in now.into_iter().filter(|pid| !told.contains(pid)).collect::<Vec<_>>() {
-            // SAFETY: a child, which has not been waited for.
-            unsafe { libc::kill(pid, signal) };
-            told.push(pid);
-        }
-        if let Some(about) = next_signal(Some(LOOK)) {
-            signal = about.si_signo;
-            told.clear();
-        }
+        pid != self.pid && std::iter::successors(Some(pid), parent).skip(1).any(|p| p == own)
     }
 }
 

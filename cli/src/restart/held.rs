@@ -2,7 +2,7 @@
 //! promp's; and what it holds is compared with what is to be run. `DIR/run` says what was started; where
 //! there is none (checkpoints without `promp run`, older versions) the image's command line does.
 
-use crate::Failure;
+use crate::{Failure, steps};
 use promp_image::run_record::{self, Owner, Run};
 use promp_image::{Directory, Word};
 use std::ffi::OsStr;
@@ -56,7 +56,8 @@ pub fn prepare(dir: &Path) -> Result<(), Failure> {
     if names.is_empty() {
         close_to_others(dir);
     }
-    let check = |name: &OsStr| promp_image::check_owner(&dir.join(name), name == "files");
+    let check =
+        |name: &OsStr| promp_image::check_owner(&dir.join(name), name == "files" || name == steps::FOLDER);
     let checked = promp_image::check_owner(dir, true).and_then(|()| names.iter().try_for_each(|n| check(n)));
     checked.map_err(|why| Failure::new(USAGE, format!("--ckpt {why}")))?;
     free(dir).map_err(refused)
@@ -93,8 +94,17 @@ fn todo(dir: &Path, e: &std::io::Error) -> String {
 
 /// Is a file of this name one that promp puts into such a directory?
 fn is_known(name: &OsStr) -> bool {
-    const ALL: [&str; 8] =
-        ["pages", "sums", "state", "lock", "files", "ended", run_record::FILE, run_record::OWNER];
+    const ALL: [&str; 9] = [
+        "pages",
+        "sums",
+        "state",
+        "lock",
+        "files",
+        "ended",
+        steps::FOLDER,
+        run_record::FILE,
+        run_record::OWNER,
+    ];
     let numbers =
         |rest: &str| rest.split('-').all(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
     let Some(name) = name.to_str() else { return false };
@@ -122,6 +132,9 @@ fn free(dir: &Path) -> Result<(), String> {
 /// gone on from (`resume`), or must not be overwritten.
 pub fn look(dir: &Path, now: &Run, resume: bool) -> Result<Held, String> {
     let shown = dir.display();
+    if dir.join(steps::FOLDER).exists() {
+        return Err(format!("{shown} holds the steps of a script: give --steps, or another directory"));
+    }
     let mut problems = Vec::new();
     let opened = Directory::open(dir).map_err(|e| problems.push(e)).ok();
     let generation = opened

@@ -80,7 +80,7 @@ fn keep_watch(heard: &UnixStream, nonce: &str) -> ! {
 }
 
 /// Kills whoever is of the run. Was there anybody?
-fn kill_all(nonce: &str) -> bool {
+pub(super) fn kill_all(nonce: &str) -> bool {
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = numbers.filter_map(|e| e.file_name().to_str()?.parse().ok());
     let all: Vec<libc::pid_t> = numbers.filter(|pid| is_of(*pid, nonce)).collect();

@@ -3,8 +3,9 @@
 //! A call that is noted before it is made, so that it can be undone, is understood with its flags or not at
 //! all. A flag that is in no row may do anything: so it counts as something that cannot be undone.
 //!
-//! All of it is async-signal-safe: constant tables and memory of the stack.
+//! All of that is async-signal-safe: constant tables and memory of the stack.
 
+pub mod file_list;
 mod phrase;
 
 pub use phrase::Text;

@@ -36,7 +36,7 @@ pub use control::{
     asking, dead_memory_claims, keep, logical_threads, place, places, settings, taken, trials,
 };
 use control::{begin, ends, exits, interval, requests, rollback, round, text, transition, wanted};
-use control::{lookout, whose};
+use control::{lookout, steps, whose};
 use core::sync::atomic::AtomicU64;
 use freeze::busy;
 pub use freeze::{again, seats};
@@ -50,7 +50,7 @@ pub use promp_image as image;
 use promp_store::{self as store, pages, slots};
 use resources::{alarms, directories, membarriers, semaphore_sets, system_v};
 use resources::{
-    apart, attributes, contents, file_locks, files, journal, notified, own_state, pipes, streams,
+    apart, attributes, contents, file_locks, files, journal, notified, own_state, pipes, step_files, streams,
 };
 pub use resources::{process, timers};
 use restart::command_line;

@@ -151,13 +151,13 @@ impl Owner {
         if ended {
             return format!(
                 "the checkpoints in {dir} were those of {name} ({}), started by {start}: it has ended by \
-                 itself, and {start} cannot be continued. Without --resume it begins anew.",
+                 itself, and {start} cannot be continued (--steps can). Without --resume it begins anew.",
                 self.pid
             );
         }
         format!(
             "checkpoints in {dir} are those of {name} ({}), started by {start}: a restart (`promp restart \
-             {dir}`) continues {name}, not {start}. Put promp run in front of {name} there.",
+             {dir}`) continues {name}, not {start}. Give --steps, or put promp run in front of {name} there.",
             self.pid
         )
     }

@@ -71,6 +71,12 @@ settings! {
             "turns checkpoints on ([checkpoints.md](internals/checkpoints.md)); made with mode 0700")
             .by(Flag::new(CKPT, Takes::Path("DIR"),
                 "Take checkpoints and keep them in this directory")).stops();
+        STEPS = "PROMP_STEPS": Setting::new(Described("a run", Nothing), None,
+            "set by `promp run --steps` for a script: the run whose step a program that is linked with \
+             OpenMP is ([workflows.md](howto/workflows.md))")
+            .by(Flag::new("--steps", Takes::Nothing("1"),
+                "Execute a script again from its beginning, and leave out or continue its OpenMP programs \
+                 that have ended or were cut. Safe to repeat").needs(CKPT));
         CKPT_INTERVAL = "PROMP_CKPT_INTERVAL": Setting::new(
             Described(times::INTERVAL, Says(|v| times::Interval::parse(v).map(drop))), Some("30s"),
             "auto: Daly's interval, from PROMP_MTBF and what checkpoints are measured to cost (the report \

@@ -60,6 +60,7 @@ internal! {
              are in LD_PRELOAD), then descriptors of spacers and the pages that they take up";
         RESTART_THREADS = "PROMP_RESTART_THREADS": "with how many threads a process is to go on";
         RUN = "PROMP_RUN": "what `promp run` has started";
+        STEP_FILES = "PROMP_STEP_FILES": "where a step of a script notes the files that it opens";
     }
     Developer {
         CC = "PROMP_CC": "the compiler that promp-cc calls";

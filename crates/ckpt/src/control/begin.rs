@@ -18,11 +18,11 @@ use crate::timers;
 use crate::whose::{self, Whose};
 use crate::{
     Settings, command_line, ends, journal, keep, memory, process, requests, restart, rights, seats, settings,
-    taken,
+    step_files, steps, taken,
 };
 use core::sync::atomic::{AtomicBool, Ordering::*};
-use promp_settings::CKPT_DIR;
 use promp_settings::internal::CKPT_OWNER;
+use promp_settings::{CKPT_DIR, STEPS};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -131,7 +131,12 @@ pub fn start(ft: bool, verbose: u32) {
     if BEGUN.load(Relaxed) {
         return;
     }
-    let Some(settings) = settings::ask(verbose) else { return };
+    let Some(settings) = settings::ask(verbose) else {
+        if verbose >= 1 && ft {
+            steps::has_come_late();
+        }
+        return;
+    };
     if !ft {
         if verbose >= 1 {
             say!("PROMP_CKPT_DIR is ignored because PROMP_FT=off");
@@ -146,9 +151,11 @@ pub fn start(ft: bool, verbose: u32) {
 /// starts the program) may never use it: there they begin with the first use. True if they are on.
 pub fn start_at_load() -> bool {
     use crate::sys::env;
-    if env::secure() || !env::is_set(CKPT_DIR.c_name) || !sys::objects::any_needs(&["libgomp", "libpromp"]) {
+    let asked = !env::secure() && [CKPT_DIR.c_name, STEPS.c_name].into_iter().any(env::is_set);
+    if !asked || !sys::objects::any_needs(&["libgomp", "libpromp"]) {
         return false;
     }
+    steps::become_one();
     if let Some(c) = settings::ask_at_load()
         // Descendants of what was started may never compute: only the first that does has checkpoints.
         && Whose::of(&c.dir).is_none_or(|w| w.is_started())
@@ -208,6 +215,7 @@ fn begin(mut settings: Settings) {
         region::forget();
         return;
     }
+    step_files::begin();
     journal::calls::begin(&k.journal);
     command_line::learn();
     if is_run {

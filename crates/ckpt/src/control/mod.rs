@@ -15,6 +15,7 @@ pub(crate) mod requests;
 pub(crate) mod rollback;
 pub(crate) mod round;
 pub mod settings;
+pub(crate) mod steps;
 pub mod taken;
 pub(crate) mod text;
 pub(crate) mod transition;

@@ -36,6 +36,7 @@ pub(crate) const GRACE_NS: u64 = 10_000_000_000;
 const SAME_NS: u64 = 2_000_000_000;
 
 /// Ways by which a signal can have come.
+const PASSED_ON: u32 = 4;
 const FROM_PARENT: u32 = 2;
 const FROM_OTHERS: u32 = 1;
 
@@ -64,16 +65,19 @@ pub(crate) fn handled(k: &Keep) -> u64 {
 
 /// Which way has it come?
 fn way(info: *const libc::siginfo_t) -> u32 {
+    if info.is_null() {
+        return FROM_OTHERS;
+    }
     // SAFETY: what the kernel has handed to the handler; with these codes there is a sender, or a value.
-    let by_parent = !info.is_null()
-        && unsafe {
-            match (*info).si_code {
-                libc::SI_USER => (*info).si_pid() == syscall::getppid(),
-                libc::SI_QUEUE => (*info).si_value().sival_ptr.addr() == image::run_record::PASSED_ON,
-                _ => false,
+    unsafe {
+        match (*info).si_code {
+            libc::SI_USER if (*info).si_pid() == syscall::getppid() => FROM_PARENT,
+            libc::SI_QUEUE if (*info).si_value().sival_ptr.addr() == image::run_record::PASSED_ON => {
+                PASSED_ON
             }
-        };
-    if by_parent { FROM_PARENT } else { FROM_OTHERS }
+            _ => FROM_OTHERS,
+        }
+    }
 }
 
 /// Notes that the program is to end by `signal`. False: that has been asked for before.

@@ -14,6 +14,7 @@ pub(crate) mod own_state;
 pub(crate) mod pipes;
 pub mod process;
 pub(crate) mod semaphore_sets;
+pub(crate) mod step_files;
 pub(crate) mod streams;
 pub(crate) mod system_v;
 pub mod timers;

@@ -10,6 +10,7 @@ use super::note::{Hold, Intent};
 use super::{Journal, links};
 use crate::attributes::memory_advice;
 use crate::pipes::{received, sent};
+use crate::step_files::{by_flags, by_mode};
 use crate::sys::cfi::{grow, pop, push, shrink};
 use crate::sys::door::Door;
 use crate::sys::maps::{self, Mapping};
@@ -106,29 +107,29 @@ unsafe fn of_mode(mode: Path) -> Intent {
 
 noted_calls! {
     fn open(path: Path, flags: c_int, mode: c_uint) -> c_int;
-        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
+        if by_flags(HERE, path, flags); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
     fn open64(path: Path, flags: c_int, mode: c_uint) -> c_int;
-        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
+        if by_flags(HERE, path, flags); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
     fn __open_2(path: Path, flags: c_int) -> c_int;
-        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
+        if by_flags(HERE, path, flags); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
     fn __open64_2(path: Path, flags: c_int) -> c_int;
-        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
+        if by_flags(HERE, path, flags); |j| j.opening(Name::of(HERE, path), Intent::of_flags(flags));
     fn openat(at: c_int, path: Path, flags: c_int, mode: c_uint) -> c_int;
-        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(at, path), Intent::of_flags(flags));
+        if by_flags(at, path, flags); |j| j.opening(Name::of(at, path), Intent::of_flags(flags));
     fn openat64(at: c_int, path: Path, flags: c_int, mode: c_uint) -> c_int;
-        if Intent::of_flags(flags).matters(); |j| j.opening(Name::of(at, path), Intent::of_flags(flags));
+        if by_flags(at, path, flags); |j| j.opening(Name::of(at, path), Intent::of_flags(flags));
     fn creat(path: Path, mode: c_uint) -> c_int;
-        |j| j.opening(Name::of(HERE, path), Intent::of_mode(c"w"));
+        if by_flags(HERE, path, libc::O_CREAT); |j| j.opening(Name::of(HERE, path), Intent::of_mode(c"w"));
     fn creat64(path: Path, mode: c_uint) -> c_int;
-        |j| j.opening(Name::of(HERE, path), Intent::of_mode(c"w"));
+        if by_flags(HERE, path, libc::O_CREAT); |j| j.opening(Name::of(HERE, path), Intent::of_mode(c"w"));
     fn fopen(path: Path, mode: Path) -> Stream;
-        if of_mode(mode).matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+        if by_mode(path, mode); |j| j.opening(Name::of(HERE, path), of_mode(mode));
     fn fopen64(path: Path, mode: Path) -> Stream;
-        if of_mode(mode).matters(); |j| j.opening(Name::of(HERE, path), of_mode(mode));
+        if by_mode(path, mode); |j| j.opening(Name::of(HERE, path), of_mode(mode));
     fn freopen(path: Path, mode: Path, stream: Stream) -> Stream;
-        if of_mode(mode).matters(); |j| j.opening(reopened(path, stream), of_mode(mode));
+        if by_mode(path, mode); |j| j.opening(reopened(path, stream), of_mode(mode));
     fn freopen64(path: Path, mode: Path, stream: Stream) -> Stream;
-        if of_mode(mode).matters(); |j| j.opening(reopened(path, stream), of_mode(mode));
+        if by_mode(path, mode); |j| j.opening(reopened(path, stream), of_mode(mode));
     fn truncate(path: Path, length: c_long) -> c_int; |j| j.cutting(Name::of(HERE, path));
     fn truncate64(path: Path, length: c_long) -> c_int; |j| j.cutting(Name::of(HERE, path));
     fn ftruncate(fd: c_int, length: c_long) -> c_int; |j| j.cutting(Name::of_descriptor(fd));
@@ -271,7 +272,8 @@ unsafe fn openat2(at: c_int, path: Path, how: *const How, size: usize, real: imp
     let [flags, _, resolve] = unsafe { *how };
     let intent = Intent::of_flags(flags as c_int);
     noted(
-        intent.matters(),
+        // SAFETY: as above.
+        unsafe { by_flags(at, path, flags as c_int) },
         |j| match size == size_of::<How>() {
             // SAFETY: as above.
             true => understood(j, &OPENAT2, resolve) && j.opening(unsafe { Name::of(at, path) }, intent),
