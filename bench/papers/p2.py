@@ -53,7 +53,7 @@ def shown(rows: list[dict]) -> Figure:
     middle = rows[(len(rows) - 1) // 2]
     errors = [abs(r["error"]) * 100 for r in rows]
     text = (f"{signed(middle['error'])} ({seconds(middle['predicted_s'])} predicted, "
-            f"{seconds(middle['measured_s'])} measured; the paper's formula {signed(middle['baseline_error'])})")
+            f"{seconds(middle['measured_s'])} measured; their formula {signed(middle['baseline_error'])})")
     return Figure(text, errors[(len(rows) - 1) // 2], (errors[0], errors[-1]), len(rows))
 
 

@@ -131,7 +131,7 @@ here. promp saves pages of the process, leaves out what is dead, and writes what
           "tests/live.rs::kernels_write_what_lives"),
      Idea("the protocol, without its two holes", "crates/ckpt/src/control/place.rs",
           "tests/loom/src/checkpoint.rs"),
-     Idea("T from R(T)", "crates/ckpt/src/control/interval.rs", "crates/ckpt/src/control/interval.rs"),
+     Idea("T from R(T)", "crates/model/src/interval.rs", "crates/model/src/interval.rs"),
      Idea("the least bytes from candidates", "cli/src/plan.rs", "tests/plan.rs::a_plan_is_made_and_kept_to"),
      Idea("a restart at the checkpoint's place", "crates/ckpt/src/restart/mod.rs",
           "tests/live.rs::restarts_without_what_is_dead")],

@@ -22,6 +22,7 @@ use private::Private;
 use promp_image::ended::Ended;
 use promp_image::on_signal::OnSignal;
 use promp_image::state::EXIT_STATUS;
+use promp_image::state::stands_at_load;
 use promp_image::{Directory, Generation, Word, fit, kept, open_if_there, run_record};
 use promp_settings::internal::{RESTART, RESTART_INPUT, RESTART_THREADS};
 use promp_settings::{CKPT_DIR, ON_SIGNAL};
@@ -47,7 +48,7 @@ pub fn restart(r: &args::Restart) -> Outcome {
     let (on, dir) = (on_signal_of(&c), &r.dir);
     let terms = Terms { dir: Some(dir), goes_on: on.goes_on, ends: on.ends, ..Terms::default() };
     match r.auto_restart {
-        Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, terms }),
+        Some(most) => supervise(c, Some(pid), &from_checkpoint(dir, most, terms)),
         None => match start(&mut c, Some(pid), terms) {
             Ok(end) => end.follow(),
             // Only a new process gets clocks of its own.
@@ -61,7 +62,7 @@ pub fn go_on(dir: &Path, most: Option<u32>, threads: Option<u32>, terms: Terms) 
     let set = threads.map(|n| n.to_string()).or_else(|| std::env::var("OMP_NUM_THREADS").ok());
     let (c, pid) = command(dir, &Asked { set, ..Asked::default() })?;
     match most {
-        Some(most) => supervise(c, Some(pid), &Supervision { dir, most, from_start: None, terms }),
+        Some(most) => supervise(c, Some(pid), &from_checkpoint(dir, most, terms)),
         None => stand_for(c, Some(pid), terms),
     }
 }
@@ -282,10 +283,42 @@ pub struct Supervision<'a> {
     pub dir: &'a Path,
     /// How often it is continued, at most.
     pub most: u32,
-    /// If it may be begun anew where there is no checkpoint yet.
-    pub from_start: Option<FromStart<'a>>,
+    /// How it is begun anew where there is no checkpoint yet.
+    pub again: Option<FromStart<'a>>,
+    /// It may be, though it has done something.
+    pub from_start: bool,
+    /// The run that has begun it.
+    pub begun: Option<&'a run_record::Run>,
     /// What it runs under.
     pub terms: Terms<'a>,
+}
+
+impl Supervision<'_> {
+    /// The program has been killed by `signal` before its first checkpoint was whole: begins it anew, if what
+    /// it did may be done twice. Has it `read` from its standard input?
+    fn begins_anew(&self, signal: i32, read: bool) -> Result<Command, Failure> {
+        let stood = self.begun.is_some_and(|run| stands_at_load(self.dir, run));
+        let Some(again) = self.again.filter(|_| self.from_start || stood) else {
+            return Err(refused(format_args!("{} {NONE_YET}", self.dir.display())));
+        };
+        if read {
+            return Err(refused(
+                "the program died before its first checkpoint was complete, and what it has read from its \
+                 standard input cannot be read again",
+            ));
+        }
+        let what = if stood { "complete, and has done nothing yet" } else { "complete" };
+        eprintln!(
+            "promp: the program was killed by signal {signal} before its first checkpoint was {what}; \
+             beginning anew"
+        );
+        again()
+    }
+}
+
+/// Of a program that goes on from a checkpoint.
+fn from_checkpoint<'a>(dir: &'a Path, most: u32, terms: Terms<'a>) -> Supervision<'a> {
+    Supervision { dir, most, again: None, from_start: false, begun: None, terms }
 }
 
 /// Runs `c`, if possible as process `pid`; each time it fails (a signal kills it that nobody has sent to
@@ -325,19 +358,7 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
         read |= input.was_read();
         let now = generations(s.dir);
         if now.iter().all(|g| old.contains(g)) {
-            let Some(again) = s.from_start else {
-                return Err(refused(format_args!("{} {NONE_YET}", s.dir.display())));
-            };
-            if read {
-                return Err(refused(
-                    "the program died before its first checkpoint was complete, and what it has read from its standard input \
-                     cannot be read again",
-                ));
-            }
-            eprintln!(
-                "promp: the program was killed by signal {signal} before its first checkpoint was complete; beginning anew"
-            );
-            (c, pid) = (again()?, None);
+            (c, pid) = (s.begins_anew(signal, read)?, None);
             continue;
         }
         old.clear();

@@ -71,8 +71,8 @@ fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal, said: bool) -
     let terms = Terms { run, ..terms };
     let Some(most) = r.auto_restart else { return restart::stand_for(c, None, terms) };
     let make = || command(r);
-    let from_start: Option<restart::FromStart> = if r.from_start { Some(&make) } else { None };
-    restart::supervise(c, None, &restart::Supervision { dir, most, from_start, terms })
+    let (again, from_start, begun) = (Some(&make as restart::FromStart), r.from_start, Some(&now));
+    restart::supervise(c, None, &restart::Supervision { dir, most, again, from_start, begun, terms })
 }
 
 /// The program with its arguments and the environment that was asked for.

@@ -5,9 +5,11 @@
 //!
 //! All of that is async-signal-safe: constant tables and memory of the stack.
 
+mod commands;
 pub mod file_list;
 mod phrase;
 
+pub use commands::unknown_fcntl;
 pub use phrase::Text;
 
 /// What becomes of a call's note by a flag, from the harmless on.

@@ -1,6 +1,12 @@
 //! `DIR/state`: a page of words that the running program, the next process after its death, and the `promp`
 //! command share. The runtime has it mapped.
 
+use crate::open_if_there;
+use crate::run_record::Run;
+use core::sync::atomic::{AtomicU64, Ordering::*};
+use std::fs::File;
+use std::path::Path;
+
 /// How many there are.
 pub const WORDS: usize = 512;
 /// Where a process that takes checkpoints has them.
@@ -19,8 +25,29 @@ pub const THEN: usize = 402;
 pub const ANSWERED: usize = 403;
 /// The generation that it led to; 0: none.
 pub const GENERATION: usize = 404;
+/// [`standing`]: the process stands still in the loader until its first checkpoint is whole, and the program
+/// has done nothing that others could see.
+const STANDS_AT_LOAD: usize = 405;
 /// Why there was none: text, ended by a zero byte.
 pub const WHY: core::ops::Range<usize> = 408..440;
+
+fn standing(nonce: &str) -> u64 {
+    crate::sum(nonce.as_bytes()) | 1
+}
+
+/// The process stands in the loader, started by the run with this number; none: it goes on.
+pub fn stand_at_load(state: &[AtomicU64; WORDS], nonce: Option<&str>) {
+    state[STANDS_AT_LOAD].store(nonce.map_or(0, standing), Release);
+}
+
+/// Does the process that run `run` has started in directory `dir` stand there?
+pub fn stands_at_load(dir: &Path, run: &Run) -> bool {
+    use std::os::unix::fs::FileExt;
+    let mut word = [0; 8];
+    let read = |file: File| file.read_exact_at(&mut word, 8 * STANDS_AT_LOAD as u64).is_ok();
+    open_if_there(dir, "state").ok().flatten().is_some_and(read)
+        && u64::from_le_bytes(word) == standing(&run.nonce)
+}
 
 /// What a program does after a checkpoint that was asked for from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

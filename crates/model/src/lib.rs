@@ -34,6 +34,7 @@ pub mod dswp;
 mod estimate;
 pub mod exact;
 pub mod forecast;
+pub mod interval;
 pub mod makespan;
 mod profile;
 pub mod residuals;

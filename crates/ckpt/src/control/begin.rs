@@ -6,6 +6,7 @@
 //! checkpoints.
 
 use crate::executed;
+use crate::image::state::stand_at_load;
 use crate::keeper::{self, Keeper};
 use crate::runtime::runtime;
 use crate::say;
@@ -60,6 +61,8 @@ impl Start {
         let s = &self.settings;
         let store = Store::open(&s.dir, None, s.keep)?;
         store.map_state(region::STATE, true)?;
+        let run = whose.filter(|_| AT_LOAD.load(Relaxed));
+        stand_at_load(crate::state(), run.map(Whose::nonce));
         match whose {
             Some(w) => w.note(&s.dir, &process::command().0, s.verbose)?,
             None => whose::of_no_run(&s.dir),
@@ -122,6 +125,16 @@ pub(crate) fn spawn(start: Start) -> bool {
     ok
 }
 
+/// Do checkpoints begin when the library is loaded?
+static AT_LOAD: AtomicBool = AtomicBool::new(false);
+
+/// The program goes on from the loader.
+pub(crate) fn goes_on_from_load() {
+    if region::on() {
+        stand_at_load(crate::state(), None);
+    }
+}
+
 /// Has [`begin`] been called in this process?
 static BEGUN: AtomicBool = AtomicBool::new(false);
 
@@ -161,6 +174,7 @@ pub fn start_at_load() -> bool {
         && Whose::of(&c.dir).is_none_or(|w| w.is_started())
     {
         host::learn_libc_layout();
+        AT_LOAD.store(true, Relaxed);
         begin(c.clone());
     }
     region::on()

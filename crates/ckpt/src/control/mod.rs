@@ -5,7 +5,6 @@ pub(crate) mod begin;
 pub mod dead_memory_claims;
 pub(crate) mod ends;
 pub(crate) mod exits;
-pub(crate) mod interval;
 pub mod keep;
 pub mod logical_threads;
 pub(crate) mod lookout;

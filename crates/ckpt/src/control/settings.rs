@@ -5,10 +5,11 @@ use crate::runtime::{General, runtime};
 use crate::sys::env;
 use crate::sys::own::Own;
 use crate::sys::variables::{Reader, fatal, reported};
-use crate::{files, image, interval};
+use crate::{files, image};
 use image::cpu::Level;
 use image::on_signal::OnSignal;
 use image::plan::Plan;
+use promp_model::interval;
 use promp_settings::times::{self, Interval};
 use promp_settings::{
     CKPT_COPY, CKPT_CPU, CKPT_DIR, CKPT_FILES, CKPT_INTERVAL, CKPT_KEEP, CKPT_LIVE, CKPT_PLAN, CKPT_POISON,

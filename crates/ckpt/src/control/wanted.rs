@@ -3,7 +3,7 @@
 
 use crate::sys;
 use crate::sys::futex;
-use crate::{asking, exits, keep, seats};
+use crate::{asking, begin, exits, keep, seats};
 use core::sync::atomic::Ordering::*;
 
 /// The first checkpoint where they begin at load: whole before the program has done what others could see.
@@ -14,6 +14,7 @@ pub fn at_load() {
         k.asking.program_begins();
         until_written(k);
     }
+    begin::goes_on_from_load();
 }
 
 /// The first checkpoint in the program, which cannot always put back what it did before its first region.

@@ -21,6 +21,11 @@ pub struct Whose {
 }
 
 impl Whose {
+    /// The run's number.
+    pub(crate) fn nonce(&self) -> &str {
+        &self.run.nonce
+    }
+
     /// None: `dir` is of no run that `promp run` has started and that this process belongs to.
     pub fn of(dir: &Path) -> Option<Self> {
         let value = env::get(RUN.name)?;

@@ -25,7 +25,6 @@ use crate::attributes::memory_advice::Advice;
 use crate::crew::{self, Crew};
 use crate::image::state::Then;
 use crate::image::{self, Description};
-use crate::interval;
 use crate::keep::{self, Keep};
 use crate::lookout::Lookout;
 use crate::requests;
@@ -44,6 +43,7 @@ use crate::tracker::Tracker;
 use contained::Known;
 pub(crate) use copy::Held;
 use core::sync::atomic::Ordering::*;
+use promp_model::interval;
 pub(crate) use running::Copying;
 use std::sync::Arc;
 

@@ -385,7 +385,7 @@ impl Keeper {
         let k = keep::get();
         self.write(&mut held)?;
         self.recognise(&mut about);
-        if let Some(why) = image::fit::only_here(&about) {
+        if let Some(why) = image::fit::only_here(&about).or_else(|| attributes::only_here(&about)) {
             self.tell(
                 &format!("these checkpoints are for rollbacks only, a restart is refused: {why}"),
                 &why,

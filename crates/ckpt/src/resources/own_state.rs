@@ -241,12 +241,17 @@ pub(crate) fn changes(
     Ok((calls, less))
 }
 
+/// Has a thread filters of system calls that one with `others` has not?
+pub(crate) fn has_more_filters(have: &Rights, others: (u32, u32)) -> bool {
+    have.filters.1 > others.1 || have.filters.0 > others.0
+}
+
 /// From rights `may` to `want`; `bits`: securebits, from and to.
 fn to_have(want: &Rights, may: &Rights, bits: (u32, u32)) -> Result<Vec<Call>, String> {
     let mut calls: Vec<Call> = Vec::new();
     let mut call = |n: i64, a: usize, b: usize, c: usize| calls.push([n as usize, a, b, c, 0, 0]);
     let prctl = libc::SYS_prctl;
-    if want.filters.1 > may.filters.1 || want.filters.0 > may.filters.0 {
+    if has_more_filters(want, may.filters) {
         return Err("a thread had a filter of system calls (seccomp), which cannot be put back".into());
     }
     let [inheritable, permitted, effective, bounding, ambient] = want.capabilities;

@@ -17,12 +17,12 @@ pub(crate) mod values;
 pub(crate) use resource_limits::{limits, put_limits_back, stack_limit};
 pub(crate) use thread_settings::{changes, of, put_back};
 
-use crate::image::Scheduling;
-use crate::own_state::Own;
-use crate::sys::allowed;
+use crate::image::{Description, Rights, Scheduling};
+use crate::own_state::{self, Own};
 use crate::sys::cpu_limit::Resource;
 use crate::sys::lock::Locked;
-use crate::sys::syscall::CpuSet;
+use crate::sys::syscall::{self, CpuSet};
+use crate::sys::{allowed, rights};
 
 /// What the process began with. No memory of its own: it outlives a restart ([`Surroundings`]).
 struct Began {
@@ -33,6 +33,8 @@ struct Began {
     /// By [`values::ALL`].
     values: [Option<u64>; values::ALL.len()],
     own: Option<Own>,
+    /// Of system calls: their kind, and how many.
+    filters: (u32, u32),
 }
 
 impl Began {
@@ -42,6 +44,7 @@ impl Began {
         io_priority: 0,
         values: [None; values::ALL.len()],
         own: None,
+        filters: (0, 0),
     };
 }
 
@@ -55,8 +58,18 @@ pub(crate) fn begin() {
         io_priority: thread_settings::io_priority(0),
         values: values::now(),
         own: Some(Own::of_caller()),
+        filters: rights::of(syscall::gettid()).map_or((0, 0), |r| r.filters),
     };
     BEGAN.with(|b| *b = began);
+}
+
+/// What the threads have got that no process can have which is begun as this one was.
+pub(crate) fn only_here(about: &Description) -> Option<String> {
+    let began = BEGAN.with(|b| b.filters);
+    let is_more = |r: &Rights| own_state::has_more_filters(r, began);
+    let mut threads = about.contexts.iter().map(|c| &c.attributes);
+    let any = threads.any(|a| a.rights.as_ref().is_some_and(is_more));
+    any.then(|| "a thread has a filter of system calls (seccomp), which cannot be put back".into())
 }
 
 /// What a process was started with, kept aside while it gets the memory of the one that it goes on as.

@@ -8,12 +8,12 @@
 //! the interval is the one in which no failure strikes with probability R (P3).
 
 /// The interval in which no failure strikes with probability `r`, where they come `mtbf_ns` apart on average.
-pub(crate) fn reliable_ns(r: f64, mtbf_ns: u64) -> u64 {
+pub fn reliable_ns(r: f64, mtbf_ns: u64) -> u64 {
     (-libm::log(r) * mtbf_ns as f64) as u64
 }
 
 /// Daly's interval for checkpoints that cost `cost_ns` each, not counting that cost.
-pub(crate) fn daly_ns(cost_ns: u64, mtbf_ns: u64) -> u64 {
+pub fn daly_ns(cost_ns: u64, mtbf_ns: u64) -> u64 {
     let (c, m) = (cost_ns as f64, mtbf_ns as f64);
     if c >= 2.0 * m {
         return mtbf_ns;
@@ -23,7 +23,7 @@ pub(crate) fn daly_ns(cost_ns: u64, mtbf_ns: u64) -> u64 {
 }
 
 /// What checkpoints cost lately: each new one counts for a fourth.
-pub(crate) fn smoothed_ns(before_ns: u64, cost_ns: u64) -> u64 {
+pub fn smoothed_ns(before_ns: u64, cost_ns: u64) -> u64 {
     if before_ns == 0 { cost_ns } else { (3 * before_ns + cost_ns) / 4 }
 }
 
