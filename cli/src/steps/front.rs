@@ -169,7 +169,9 @@ impl Step {
         let terms = Terms { run: Some(Started::now(&run.nonce, true)), ..terms };
         match self.given.auto_restart {
             Some(most) => {
-                restart::supervise(c, None, &restart::Supervision { dir, most, from_start: None, terms })
+                let (again, from_start, begun) = (None, false, None);
+                let how = restart::Supervision { dir, most, again, from_start, begun, terms };
+                restart::supervise(c, None, &how)
             }
             None => restart::stand_for(c, None, terms),
         }
