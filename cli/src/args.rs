@@ -13,7 +13,7 @@ const MANY: u64 = 1 << 22;
 
 /// Runs OpenMP programs so that they survive the death of a thread.
 #[derive(Parser)]
-#[command(name = "promp", version, after_help = STATUSES)]
+#[command(name = "promp", version, after_help = format!("{}\n\n{STATUSES}", crate::topics::list()))]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]

@@ -22,6 +22,7 @@ mod slurm;
 mod sober;
 mod steps;
 mod top;
+mod topics;
 mod tune;
 mod typed_values;
 
@@ -96,6 +97,11 @@ fn main() -> ExitCode {
         && let Some(program) = words.next()
     {
         return status_of(steps::front::step(program.into(), words.collect()));
+    }
+    if let Some(page) = topics::asked(std::env::args_os().skip(1)) {
+        end_with_the_reader();
+        print!("{page}");
+        return ExitCode::SUCCESS;
     }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,

@@ -3,18 +3,12 @@
 
 use crate::{Failure, Outcome, args};
 use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 
 /// A word as a shell reads it.
 fn quoted(word: &OsStr) -> Result<String, Failure> {
-    let text = word
-        .to_str()
-        .ok_or_else(|| Failure::new(64, format!("{} is not text that a script can hold", word.display())))?;
-    let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./=:,+@%^".contains(b);
-    if !text.is_empty() && word.as_bytes().iter().all(plain) {
-        return Ok(text.into());
-    }
-    Ok(format!("'{}'", text.replace('\'', "'\\''")))
+    let no = || Failure::new(64, format!("{} is not text that a script can hold", word.display()));
+    let text = word.to_str().and_then(|text| shlex::try_quote(text).ok());
+    text.map(Into::into).ok_or_else(no)
 }
 
 /// Prints the script.

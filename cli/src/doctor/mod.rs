@@ -1,6 +1,7 @@
 //! `promp doctor`: what this machine supports.
 
 mod program;
+mod set;
 
 use crate::{Failure, Outcome, args, library, run};
 use nix::sys::resource::{RLIM_INFINITY, Resource, getrlimit};
@@ -24,7 +25,7 @@ pub fn doctor(d: &args::Doctor) -> Outcome {
             library::find()?;
             program::findings(&run::locate(name)?)?
         }
-        None => (findings(), 0),
+        None => (findings().into_iter().chain(set::findings()).collect(), 0),
     };
     print(d, &all)?;
     if status != 0 {

@@ -23,7 +23,7 @@ static LIST: Own<Option<&'static CStr>> = Own::new(None);
 /// Is a file of this path, which begins at the root, looked at?
 fn counts(path: &[u8]) -> bool {
     let within = |p: &&str| path.starts_with(p.as_bytes());
-    path.starts_with(b"/dev/shm/") || (path.starts_with(b"/") && !OF_THE_SYSTEM.iter().any(|p| within(&p)))
+    path.starts_with(b"/dev/shm/") || (path.starts_with(b"/") && !OF_THE_SYSTEM.iter().any(within))
 }
 
 /// There are checkpoints from now on.

@@ -92,7 +92,7 @@ fn in_file(path: &str, name: &[u8]) -> Option<(usize, usize)> {
     let file = object::ReadCache::new(File::open(path).ok()?);
     let header = FileHeader64::<L>::parse(&file).ok()?;
     let (_, section) = header.sections(L, &file).ok()?.section_by_name(L, name)?;
-    let loaded = section.sh_flags(L) & u64::from(object::elf::SHF_ALLOC) != 0;
+    let loaded = section.sh_flags(L).0 & object::elf::SHF_ALLOC.0 != 0;
     loaded.then(|| (section.sh_addr(L) as usize, section.sh_size(L) as usize))
 }
 

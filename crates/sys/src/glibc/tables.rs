@@ -171,7 +171,7 @@ const PAGE: usize = 4096;
 /// More bytes are not a table but nonsense.
 const LARGEST: usize = 256 << 20;
 /// Kinds of relocations that are an address.
-const KINDS: [u32; 3] = [elf::R_X86_64_64, elf::R_X86_64_GLOB_DAT, elf::R_X86_64_JUMP_SLOT];
+const KINDS: [elf::RelocationType; 3] = [elf::R_X86_64_64, elf::R_X86_64_GLOB_DAT, elf::R_X86_64_JUMP_SLOT];
 
 /// `n` of the tables' items at an address.
 fn get<T: Pod>(read: Reader, at: usize, n: usize) -> Option<Vec<T>> {
@@ -209,12 +209,12 @@ pub fn picked<T>(
     }
     let segments: Vec<ProgramHeader64<LittleEndian>> =
         get(read, object.start + head.e_phoff.get(e) as usize, head.e_phnum.get(e).into())?;
-    let of = |kind: u32| segments.iter().filter(move |s| s.p_type.get(e) == kind);
+    let of = |kind: elf::ProgramType| segments.iter().filter(move |s| s.p_type.get(e) == kind);
     let page = |n: u64| n as usize & !(PAGE - 1);
     let first = of(elf::PT_LOAD).find(|s| page(s.p_offset.get(e)) == 0)?;
     let bias = object.start.wrapping_sub(page(first.p_vaddr.get(e)));
     // A file that is only looked at has no code where its code belongs.
-    let code = of(elf::PT_LOAD).find(|s| s.p_flags.get(e) & elf::PF_X != 0)?;
+    let code = of(elf::PT_LOAD).find(|s| s.p_flags.get(e).0 & elf::PF_X.0 != 0)?;
     let there = find(maps, bias.wrapping_add(page(code.p_vaddr.get(e))))?;
     let same = (there.inode, &there.dev) == (object.inode, &object.dev);
     if !same || there.prot & libc::PROT_EXEC == 0 || there.offset != page(code.p_offset.get(e)) {
@@ -224,12 +224,12 @@ pub fn picked<T>(
     let items = section.p_memsz.get(e) as usize / size_of::<Dyn64<LittleEndian>>();
     let dynamic: Vec<Dyn64<LittleEndian>> =
         get(read, bias.wrapping_add(section.p_vaddr.get(e) as usize), items)?;
-    let value = |tag: u32| {
-        let mut before_the_end = dynamic.iter().take_while(|d| d.d_tag.get(e) != u64::from(elf::DT_NULL));
-        before_the_end.find(|d| d.d_tag.get(e) == u64::from(tag)).map(|d| d.d_val.get(e) as usize)
+    let value = |tag: elf::DynamicTag| {
+        let mut before_the_end = dynamic.iter().take_while(|d| d.d_tag.get(e) != elf::DT_NULL);
+        before_the_end.find(|d| d.d_tag.get(e) == tag).map(|d| d.d_val.get(e) as usize)
     };
     // The loader has made most of these addresses; some loaders leave them as they are in the file.
-    let table = |tag: u32| value(tag).map(|a| if a < object.start { a.wrapping_add(bias) } else { a });
+    let table = |tag| value(tag).map(|a| if a < object.start { a.wrapping_add(bias) } else { a });
     // Those that come first are relative to the object, for no function.
     let relative = value(elf::DT_RELACOUNT).unwrap_or(0);
     let mut wanted = Vec::new();
