@@ -74,6 +74,7 @@ fn what_cannot_be_undone_is_refused() {
         ("number", "a message queue of System V"),
         ("memory", "shared memory of System V"),
         ("queue", "a message queue of POSIX"),
+        ("command", "fcntl command 0x7d0"),
     ];
     for (kind, name) in kinds {
         let scratch = Scratch::new(&format!("undone-{kind}"));

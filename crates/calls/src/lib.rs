@@ -5,8 +5,10 @@
 //!
 //! All of it is async-signal-safe: constant tables and memory of the stack.
 
+mod commands;
 mod phrase;
 
+pub use commands::unknown_fcntl;
 pub use phrase::Text;
 
 /// What becomes of a call's note by a flag, from the harmless on.

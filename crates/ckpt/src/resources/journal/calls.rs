@@ -20,7 +20,7 @@ use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::sync::atomic::Ordering::*;
 use core::sync::atomic::{AtomicU64, AtomicUsize};
-use promp_calls::{Call, Effect, FALLOCATE, LINKAT, OPENAT2, PWRITEV2, RENAMEAT2, UNLINKAT};
+use promp_calls::{Call, Effect, FALLOCATE, LINKAT, OPENAT2, PWRITEV2, RENAMEAT2, UNLINKAT, unknown_fcntl};
 
 const HERE: c_int = libc::AT_FDCWD;
 /// Objects that are remembered, and how many places there are for each.
@@ -166,9 +166,11 @@ noted_calls! {
         if matters(&PWRITEV2, flags) && appends(fd);
         |j| overwriting(j, fd, &PWRITEV2, flags);
     fn fcntl(fd: c_int, command: c_int, argument: usize) -> c_int;
-        if appends_no_more(fd, command, argument); |j| j.cutting(Name::of_descriptor(fd));
+        if appends_no_more(fd, command, argument) || unknown_fcntl(command).is_some();
+        |j| controlling(j, fd, command);
     fn fcntl64(fd: c_int, command: c_int, argument: usize) -> c_int;
-        if appends_no_more(fd, command, argument); |j| j.cutting(Name::of_descriptor(fd));
+        if appends_no_more(fd, command, argument) || unknown_fcntl(command).is_some();
+        |j| controlling(j, fd, command);
     fn mmap(at: *mut c_void, len: usize, prot: c_int, how: c_int, fd: c_int, offset: c_long) -> *mut c_void;
         if is_written_as_memory(how, fd); |j| j.cutting(Name::of_descriptor(fd));
     fn mmap64(at: *mut c_void, len: usize, prot: c_int, how: c_int, fd: c_int, offset: c_long) -> *mut c_void;
@@ -237,6 +239,13 @@ fn overwriting(j: &Journal, fd: c_int, call: &Call, flags: c_int) -> Hold {
     if understood(j, call, flags as u64) {
         j.cutting(Name::of_descriptor(fd));
     }
+    true
+}
+
+/// Notes fcntl(2), which may make it so that a file is written to anywhere, or is not known.
+fn controlling(j: &Journal, fd: c_int, command: c_int) -> Hold {
+    unknown_fcntl(command)
+        .map_or_else(|| _ = j.cutting(Name::of_descriptor(fd)), |name| j.cannot_undo(name.bytes()));
     true
 }
 
