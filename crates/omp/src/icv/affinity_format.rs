@@ -5,17 +5,17 @@ use std::fmt::Write;
 /// What the fields of a format show of a thread.
 pub struct Fields {
     /// `%t` team number, `%T` number of teams.
-    pub team: (u32, u32),
+    pub(crate) team: (u32, u32),
     /// `%L` nesting level.
-    pub level: u32,
+    pub(crate) level: u32,
     /// `%n` thread number, `%N` team size.
-    pub thread: (u32, u32),
+    pub(crate) thread: (u32, u32),
     /// `%a` ancestor's thread number at the previous level.
-    pub ancestor: i32,
+    pub(crate) ancestor: i32,
     /// `%A` processors, as a list of ranges.
-    pub affinity: String,
+    pub(crate) affinity: String,
     /// `%i` native thread identifier.
-    pub native: u32,
+    pub(crate) native: u32,
 }
 
 /// Processor numbers as `0-3,8`.

@@ -62,7 +62,7 @@ pub struct Icvs {
     /// nthreads-var.
     pub threads: u32,
     /// How far this nesting level is in the list of OMP_NUM_THREADS.
-    pub list_index: u8,
+    pub(crate) list_index: u8,
     /// dyn-var.
     pub dynamic: bool,
     /// bind-var.
@@ -86,25 +86,25 @@ pub struct Globals {
     /// The initial task's ICVs.
     pub initial: Own<Icvs>,
     /// OMP_NUM_THREADS as a list (nesting levels).
-    pub threads_list: Vec<u32>,
+    pub(crate) threads_list: Vec<u32>,
     /// OMP_PROC_BIND as a list.
-    pub bind_list: Vec<ProcBind>,
+    pub(crate) bind_list: Vec<ProcBind>,
     /// The place list; empty when threads are not bound.
     pub places: Vec<Place>,
     /// OMP_PLACES or GOMP_CPU_AFFINITY as given.
-    pub places_text: Option<String>,
+    pub(crate) places_text: Option<String>,
     /// cancel-var.
     pub cancellation: bool,
     /// OMP_DYNAMIC etc. that have no place in [`Icvs`].
     pub max_task_priority: i32,
     /// stacksize-var in bytes; 0 = the system's.
-    pub stack_size: usize,
+    pub(crate) stack_size: usize,
     /// OMP_WAIT_POLICY: some(true) active, some(false) passive.
-    pub wait_active: Option<bool>,
+    pub(crate) wait_active: Option<bool>,
     /// GOMP_SPINCOUNT.
-    pub spin_count: Option<u64>,
+    pub(crate) spin_count: Option<u64>,
     /// display-affinity-var.
-    pub display_affinity: bool,
+    pub(crate) display_affinity: bool,
     /// affinity-format-var at start.
     pub affinity_format: String,
     /// target-offload-var: 0 default, 1 mandatory, 2 disabled.
@@ -116,11 +116,11 @@ pub struct Globals {
     /// OMP_ALLOCATOR, where it describes an allocator of its own.
     pub allocator: Option<allocators::Described>,
     /// OMP_DISPLAY_ENV: 0 no, 1 yes, 2 verbose.
-    pub display_env: u32,
+    pub(crate) display_env: u32,
     /// Processors this process may use.
-    pub procs: u32,
+    pub(crate) procs: u32,
     /// The quota of CPUs that the process's control groups have, if there is one.
-    pub cpu_quota: Option<u32>,
+    pub(crate) cpu_quota: Option<u32>,
     /// The runtime's own settings.
     pub promp: Settings,
 }

@@ -47,11 +47,11 @@ pub struct Settings {
     /// PROMP_REPRODUCIBLE.
     pub reproducible: bool,
     /// PROMP_AFTER=shrink.
-    pub shrink: bool,
+    pub(crate) shrink: bool,
     /// PROMP_CRASHES=runtime.
     pub takes_crashes: bool,
     /// PROMP_SAVE_BUDGET.
-    pub save_budget: Budget,
+    pub(crate) save_budget: Budget,
     /// PROMP_WATCHDOG in nanoseconds.
     pub watchdog_ns: Option<u64>,
     /// The silent errors of PROMP_FAULT.

@@ -223,7 +223,7 @@ pub struct TaskForm {
     /// Final, and so all below it.
     pub last: bool,
     /// One of a taskloop's.
-    pub taskloop: bool,
+    pub(crate) taskloop: bool,
     /// Number of dependences.
     pub dependences: u32,
 }

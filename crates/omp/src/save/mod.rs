@@ -62,7 +62,7 @@ pub struct Slot {
     /// The frame to go on from.
     pub frame: Own<usize>,
     /// Where the copied memory belongs, and its length.
-    pub range: Own<(usize, usize)>,
+    pub(crate) range: Own<(usize, usize)>,
     /// Floating-point control words.
     pub fp: Own<FpControl>,
     copy: Own<(usize, usize)>,
@@ -74,7 +74,7 @@ pub struct Save {
     slots: [Slot; 2],
     turn: Turn,
     /// What copies of large states have taken.
-    pub price: Own<Price>,
+    pub(crate) price: Own<Price>,
     /// Save points passed.
     pub passed: Own<u64>,
 }

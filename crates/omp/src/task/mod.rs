@@ -87,37 +87,37 @@ unsafe impl Sync for Inline {}
 #[repr(C, align(64))]
 pub struct Task {
     /// Body: function, argument; the argument block is (address, bytes).
-    pub call: Own<(usize, usize)>,
+    pub(crate) call: Own<(usize, usize)>,
     /// See `call`.
     pub args: Own<(usize, usize)>,
     parent: AtomicPtr<Task>,
     /// The logical thread that executes it.
     owner: AtomicPtr<Thread>,
     /// The team whose pool it is in; `None` for implicit and undeferred tasks.
-    pub team: Own<Option<&'static Team>>,
+    pub(crate) team: Own<Option<&'static Team>>,
     /// The innermost taskgroup it is in.
     pub group: Own<Option<&'static Group>>,
 
     /// Lock: links of the ready list; the first one also of a slab's list.
-    pub links: Own<(Option<&'static Task>, Option<&'static Task>)>,
+    pub(crate) links: Own<(Option<&'static Task>, Option<&'static Task>)>,
     /// The dependences among its children, if they have any.
     pub(crate) depends: Own<Option<&'static Children>>,
     /// The slab its memory goes back to; `None` for implicit tasks.
     home: Option<&'static Slab>,
     /// The floor of the thread's deque outside of it, if it was executed at once and then made.
-    pub outer_floor: Own<u64>,
+    pub(crate) outer_floor: Own<u64>,
     /// Tasks above it in its region.
     depth: AtomicU32,
     /// See [`detach`].
-    pub detach: AtomicU32,
+    pub(crate) detach: AtomicU32,
     /// Dependences not met (depend.rs).
-    pub unmet: AtomicU32,
+    pub(crate) unmet: AtomicU32,
     /// Priority.
-    pub priority: Own<i32>,
+    pub(crate) priority: Own<i32>,
     /// Is it (in) a final task?
-    pub in_final: Own<bool>,
+    pub(crate) in_final: Own<bool>,
     /// The block was made by the compiler's copy function.
-    pub copied: Own<bool>,
+    pub(crate) copied: Own<bool>,
 
     /// Data environment.
     pub icvs: Own<Icvs>,

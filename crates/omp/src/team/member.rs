@@ -42,9 +42,9 @@ pub struct Member {
     /// The team's current region.
     pub epoch: Own<u64>,
     /// Worksharing constructs entered so far in this region.
-    pub share_seq: Own<u64>,
+    pub(crate) share_seq: Own<u64>,
     /// So many of them all members are known to have left, because a barrier came behind them.
-    pub settled: Own<u64>,
+    pub(crate) settled: Own<u64>,
     /// Single constructs come to so far in this region.
     pub singles: Own<u32>,
     /// Those that somebody had come to when this member looked last, if it is not ahead.
@@ -52,19 +52,19 @@ pub struct Member {
     /// The construct the thread is in, or was in last.
     pub share: Own<Option<&'static Share>>,
     /// Barriers that the member has come to while the team had two.
-    pub rounds: Own<u64>,
+    pub(crate) rounds: Own<u64>,
     /// Rounds of the barrier's tree that it has come to.
-    pub gathered: Own<u32>,
+    pub(crate) gathered: Own<u32>,
     /// Position in the current construct. Static schedules: trips done; loops in batches: how far the dispenser was.
-    pub trip: Own<u64>,
+    pub(crate) trip: Own<u64>,
     /// In a loop of a team of many: it has said that it has a batch (work/many.rs).
-    pub holds: Own<bool>,
+    pub(crate) holds: Own<bool>,
     /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration, end).
-    pub rest: Own<(u64, u64)>,
+    pub(crate) rest: Own<(u64, u64)>,
     /// Chunks of the current dynamic loop taken and not begun; others take from it, too.
     pub(crate) batch: CachePadded<Batch>,
     /// The loop that `batch` is of, and its sequence number: next to it, so that the next chunk needs nothing else.
-    pub batched: Own<(u64, Shape)>,
+    pub(crate) batched: Own<(u64, Shape)>,
     /// How many chunks of a dynamic loop it takes at once, where it must get them in order.
     pub(crate) pace: Pace,
     /// Inside a construct with scratch memory (scan).

@@ -33,23 +33,23 @@ pub struct Team {
     /// Nesting level of active (more than one thread) regions.
     pub active_level: Own<u32>,
     /// `promp_replayable` as it stood where the region was encountered.
-    pub vouched: Own<u8>,
+    pub(crate) vouched: Own<u8>,
     /// `promp_recompute` and `promp_frags` in front of the region: for its first construct.
-    pub wishes: Own<(u8, u32)>,
+    pub(crate) wishes: Own<(u8, u32)>,
     /// The ICVs every implicit task starts with.
-    pub icvs: Own<Icvs>,
+    pub(crate) icvs: Own<Icvs>,
     /// The task that encountered the region.
-    pub parent_task: Own<Option<&'static Task>>,
+    pub(crate) parent_task: Own<Option<&'static Task>>,
     /// The primary thread's place in a league of teams.
-    pub league: Own<(u32, u32)>,
+    pub(crate) league: Own<(u32, u32)>,
     /// How long a waiting member stays awake.
     pub patience: Own<Patience>,
     /// A combined construct's descriptor (`GOMP_parallel_loop_…`): every member starts inside it.
-    pub combined: Own<Option<&'static Share>>,
+    pub(crate) combined: Own<Option<&'static Share>>,
     /// The taskgroup of the region's task reductions.
-    pub group: Own<Option<&'static Group>>,
+    pub(crate) group: Own<Option<&'static Group>>,
     /// Was `cancel parallel` encountered?
-    pub cancelled: AtomicU32,
+    pub(crate) cancelled: AtomicU32,
     /// The primary thread's own notes.
     pub primary: CachePadded<Primary>,
     /// Its workers' call.
@@ -84,21 +84,21 @@ pub struct Primary {
     /// Ordinal of the outermost region.
     pub region: Own<u64>,
     /// What the team was set up from (setup.rs).
-    pub asked: Own<Asked>,
+    pub(crate) asked: Own<Asked>,
     /// The number of that setting-up.
-    pub since: Own<u64>,
+    pub(crate) since: Own<u64>,
     /// The tuner measures the region: the number of its entry, when the region began (ns).
-    pub measured: Own<Option<(u16, u64)>>,
+    pub(crate) measured: Own<Option<(u16, u64)>>,
     /// What [`Team::combined`] and [`Team::group`] are to be in the region that starts.
     pub combined: Own<Option<&'static Share>>,
     /// See `combined`.
     pub group: Own<Option<&'static Group>>,
     /// Number of regions this team has executed; identifies the current one.
-    pub epoch: AtomicU64,
+    pub(crate) epoch: AtomicU64,
     /// The crew's number (orders.rs), and that of the last one whose workers know it.
-    pub crew: Own<u32>,
+    pub(crate) crew: Own<u32>,
     /// See `crew`.
-    pub known: Own<u32>,
+    pub(crate) known: Own<u32>,
     /// What the barrier's tree is prepared for.
     pub(crate) shape: Own<Option<Shape>>,
 }

@@ -45,9 +45,9 @@ pub struct Thread {
     /// The current task; see [`Thread::task`].
     pub task: Own<Option<&'static Task>>,
     /// Tasks below it that it is in and that are no tasks yet (task/included.rs).
-    pub lazy: Own<u32>,
+    pub(crate) lazy: Own<u32>,
     /// What calls may be light here (task/included.rs).
-    pub light: Own<u32>,
+    pub(crate) light: Own<u32>,
     /// The current membership.
     pub member: Own<Option<&'static Member>>,
     /// The current team's address and this thread's number in it, for the agent.
@@ -65,9 +65,9 @@ pub struct Thread {
     /// Function and argument of the current activation.
     pub call: Own<(usize, usize)>,
     /// Teams this thread is the primary of, by depth, and how many are in use.
-    pub hot: Own<[Option<&'static Team>; HOT_DEPTH]>,
+    pub(crate) hot: Own<[Option<&'static Team>; HOT_DEPTH]>,
     /// The team for regions that it executes alone though more threads could (setup.rs).
-    pub alone: Own<Option<&'static Team>>,
+    pub(crate) alone: Own<Option<&'static Team>>,
     /// Those regions.
     pub alone_in: Alone,
     /// Is it in one of them that is executed as serial code ([`region::execute_plainly`])?
@@ -75,9 +75,9 @@ pub struct Thread {
     /// [`region::execute_plainly`]: super::region::execute_plainly
     pub plainly: Own<bool>,
     /// The membership, and the number of the setting-up, that it is prepared for: see setup.rs.
-    pub prepared: Own<Option<(&'static Member, u64)>>,
+    pub(crate) prepared: Own<Option<(&'static Member, u64)>>,
     /// Depth of regions this thread is the primary of.
-    pub depth: Own<u32>,
+    pub(crate) depth: Own<u32>,
     /// The host's kernel thread id; 0 while nobody carries it.
     pub host: AtomicU32,
     /// What a new host takes over if the host ends without a word. As it was when the thread began.
@@ -87,15 +87,15 @@ pub struct Thread {
     /// Is this a worker of the pool (not a thread of the program's own)?
     pub worker: Own<bool>,
     /// Place the host is bound to; `u32::MAX`: not bound.
-    pub bound: Own<u32>,
+    pub(crate) bound: Own<u32>,
     /// The host's CPU time when it was looked at last (team/aside.rs), in nanoseconds.
-    pub used: AtomicU64,
+    pub(crate) used: AtomicU64,
     /// When it stepped aside last (team/room.rs), in nanoseconds.
-    pub moved: Own<u64>,
+    pub(crate) moved: Own<u64>,
     /// The CPU that is its home (room.rs).
-    pub home: Own<u32>,
+    pub(crate) home: Own<u32>,
     /// What OMP_DISPLAY_AFFINITY has shown last: (thread, size, place).
-    pub shown: Own<(u32, u32, u32)>,
+    pub(crate) shown: Own<(u32, u32, u32)>,
     /// Its seat for checkpoints (ckpt/freeze/seats.rs), from 1; 0 if it has none.
     pub seat_number: Own<u32>,
     /// What it has said of memory at the next place for a checkpoint, once it has said something.

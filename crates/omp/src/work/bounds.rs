@@ -25,15 +25,15 @@ impl From<RunSched> for Schedule {
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// First value.
-    pub start: u64,
+    pub(crate) start: u64,
     /// End, exclusive.
-    pub end: u64,
+    pub(crate) end: u64,
     /// Increment.
-    pub step: u64,
+    pub(crate) step: u64,
     /// Counting up?
-    pub up: bool,
+    pub(crate) up: bool,
     /// Are the values signed?
-    pub signed: bool,
+    pub(crate) signed: bool,
 }
 
 impl Bounds {

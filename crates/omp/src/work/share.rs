@@ -53,17 +53,17 @@ fn is_free(now: u64, epoch: u64, seq: u64, m: &Member) -> bool {
 #[derive(Clone, Copy)]
 pub struct Shape {
     /// Schedule; `Auto`: the tuner hands chunks out.
-    pub sched: Sched,
+    pub(crate) sched: Sched,
     /// Number of iterations.
     pub total: u64,
     /// Chunk size; 0 with static: one block a thread.
-    pub chunk: u64,
+    pub(crate) chunk: u64,
     /// First value of the loop variable.
-    pub start: u64,
+    pub(crate) start: u64,
     /// End value.
-    pub end: u64,
+    pub(crate) end: u64,
     /// Increment (two's complement).
-    pub step: u64,
+    pub(crate) step: u64,
     /// Has an ordered clause.
     pub ordered: bool,
     /// A thread's chunks must come in increasing order: orphans stay with their owner.
@@ -73,27 +73,27 @@ pub struct Shape {
     /// order.
     pub ascending: bool,
     /// `total + threads * chunk` could wrap.
-    pub wide: bool,
+    pub(crate) wide: bool,
     /// Chunks are taken in batches: dynamic, and nobody waits for the iterations before.
-    pub quick: bool,
+    pub(crate) quick: bool,
     /// They are taken from the dispenser one at a time, whoever is free; nobody cancels the loop.
-    pub singly: bool,
+    pub(crate) singly: bool,
     /// Is known to end in a barrier, or what follows is the region's end.
-    pub ends_in_barrier: bool,
+    pub(crate) ends_in_barrier: bool,
     /// Call site, for what is learned about it.
-    pub site: usize,
+    pub(crate) site: usize,
     /// What kind of construct it is.
     pub work: Work,
     /// `promp_recompute`'s word for it, 0 if none was given.
     pub recompute: u8,
     /// Fragments that a static chunk is handed out in.
-    pub fragments: u64,
+    pub(crate) fragments: u64,
     /// When it began, if anybody may want to know (ns).
-    pub began: u64,
+    pub(crate) began: u64,
     /// The tuner measures it: the number of its entry (tune/site.rs), and 1.
-    pub tune: u16,
+    pub(crate) tune: u16,
     /// With `Sched::Auto`: how the tuner hands chunks out.
-    pub deal: u8,
+    pub(crate) deal: u8,
 }
 
 impl Shape {
@@ -158,10 +158,10 @@ pub struct Share {
     /// See [`Shape`].
     pub shape: Own<Shape>,
     /// Cancelled by `cancel for` or `cancel sections`.
-    pub cancelled: AtomicBool,
+    pub(crate) cancelled: AtomicBool,
     overflow: bool,
     /// The first iteration whose ordered section has not been passed.
-    pub ordered_next: CachePadded<AtomicU64>,
+    pub(crate) ordered_next: CachePadded<AtomicU64>,
     left: AtomicU32,
     /// Task reductions registered by the first member.
     pub reductions: AtomicPtr<usize>,
