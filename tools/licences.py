@@ -21,7 +21,6 @@ ALLOWED = {"MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause"
            "Unicode-3.0", "Unlicense", "0BSD", "CC0-1.0", "MIT-0", "BSL-1.0"}
 # Packages in two versions, and why.
 TWICE = {
-    "object": "addr2line has a newer one than what the analyses of code were written for",
     "syn": "of macros, while crates are built",
 }
 # Where a package has no file of its licence, its expression is what there is.
