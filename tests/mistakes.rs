@@ -66,7 +66,7 @@ const RUN: [Typed; 50] = [
 ];
 
 /// Programs that are none, and all other commands.
-const OTHERS: [Typed; 55] = [
+const OTHERS: [Typed; 56] = [
     ("run ./none", 127, &["./none", "look at the path"]),
     ("run none-of-this-name", 127, &["none-of-this-name", "PATH", "give its path"]),
     ("run text", 127, &["text", "./text"]),
