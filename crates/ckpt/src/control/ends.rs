@@ -112,15 +112,33 @@ fn is_first(k: &Keep) -> bool {
         if found == own {
             return true;
         }
-        let is_free = found == 0 || found & !TID != own & !TID || !syscall::tgkill((found & TID) as u32, 0);
-        if is_free && k.end.who.compare_exchange(found, own, AcqRel, Relaxed).is_ok() {
+        if !is_another(found, own) && k.end.who.compare_exchange(found, own, AcqRel, Relaxed).is_ok() {
             return true;
         }
-        if time::now_ns() >= until {
+        if !waits(until) {
             return false;
         }
-        futex::wait_for(&AtomicU32::new(0), 0, Duration::from_micros(100));
     }
+}
+
+/// Is `found` a thread that is there, and ends the process, other than `own`?
+fn is_another(found: u64, own: u64) -> bool {
+    let present = found != 0 && found & !TID == own & !TID;
+    present && found != own && syscall::tgkill((found & TID) as u32, 0)
+}
+
+/// Waits a little; false: long enough.
+fn waits(until: u64) -> bool {
+    futex::wait_for(&AtomicU32::new(0), 0, Duration::from_micros(100));
+    time::now_ns() < until
+}
+
+/// The calling thread is about to call `exit`: where another one has recorded the end it waits for it. In
+/// there it might find nothing left to do, and end the process before the other one, with another status.
+fn let_the_first_one_end() {
+    let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return };
+    let (own, until) = (caller(), time::now_ns() + PATIENCE_NS);
+    while is_another(k.end.who.load(Acquire), own) && waits(until) {}
 }
 
 /// Has the calling thread a record to write, which it has not yet?
@@ -180,6 +198,7 @@ mod calls {
     use super::*;
 
     calls_instead! {
+        fn exit(status: c_int) -> c_int = |real| { let_the_first_one_end(); real() };
         fn _exit(status: c_int) -> c_int = |real| { mark(status); real() };
         fn _Exit(status: c_int) -> c_int = |real| { mark(status); real() };
         fn quick_exit(status: c_int) -> c_int = |real| { QUICK.store(status, Relaxed); real() };
