@@ -2,7 +2,7 @@
 """Runs the tests, each in a process of its own: a table of what failed, and a line with the numbers.
 
 All three groups are run even if one fails: the library's unit tests with the compiler's checks (dev), all
-unit tests as they are shipped (release) and the integration tests (checks); then the examples in the
+unit tests as optimised (release) and the integration tests (checks); then the examples in the
 documentation. As many tests run at once as there are CPUs. A test that takes longer than its limit has
 failed, and its processes are killed. A test that failed is run up to five times more, alone: if all five
 pass, it is said to be flaky and the run is green. tools/flaky.txt lists those that are known.
