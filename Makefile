@@ -3,7 +3,7 @@ CARGO ?= cargo
 RUN   := target/release/promp
 # The integration tests, which are built without the runtime (checks/Cargo.toml).
 CHECKS := $(CARGO) test --profile checks --package promp-checks
-.PHONY: licences notices test-busy test-compilers help check plugin bench-recovery bench-ckpt setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house install uninstall dist deb wheel test-install
+.PHONY: licences notices test-busy test-compilers help check plugin bench-recovery bench-ckpt papers setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house install uninstall dist deb wheel test-install
 
 all: build plugin
 
@@ -61,6 +61,7 @@ docs: build plugin
 	PROMP_WRITE_DOCS=1 $(CHECKS) --test abi the_documents_list
 	PROMP_WRITE_DOCS=1 $(CHECKS) --test documents -- --test-threads 1
 	PROMP_WRITE_DOCS=1 $(CARGO) test --release -p promp-settings the_document
+	test ! -e target/papers/results.json || python3 bench/papers/make.py --write-only
 
 lint: layers style house
 	$(CARGO) fmt --all -- --check
@@ -92,6 +93,11 @@ check: lint
 
 loom:
 	$(CARGO) test --release --manifest-path tests/loom/Cargo.toml
+
+# The papers' programs and tables, measured in some 20 minutes: docs/papers.md. FULL=1: class B, all CPUs; RESUME=1
+# goes on where an interrupted run was.
+papers: build plugin
+	@python3 bench/papers/make.py $(if $(FULL),--full) $(if $(RESUME),--resume)
 
 # What fault tolerance costs without failures: NPB kernels, PROMP_FT on against off, interleaved.
 bench-ft: setup build

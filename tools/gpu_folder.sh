@@ -28,11 +28,13 @@ build() { # NAME COMPILER SOURCE FLAGS...
 }
 device_fortran=(-J "$out/bin" -foffload-options=nvptx-none=-lgfortran)
 for p in swim sums kinds; do build $p gcc sdc/$p.c; done
+build swim-calls gcc sdc/swim.c -DCALLS
 build maps gcc device/maps.c
 for p in many linked routines; do build $p gcc device/$p.c; done
 build openacc gcc device/openacc.c -fno-openmp -fopenacc
 build swimf gfortran sdc/swim.f90 "${device_fortran[@]}"
 build mapsf gfortran device/maps.f90 "${device_fortran[@]}"
 cp tools/gpu_run.sh "$out/run.sh"
+cp bench/papers/p4.sh "$out/"
 rm -f "$out"/bin/*.mod
 du -sh "$out"

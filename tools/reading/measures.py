@@ -15,7 +15,8 @@ from . import files, modules, source, texts
 
 CODE = {".rs", ".cc", ".h", ".hpp", ".cpp", ".c", ".f90", ".py", ".sh"}
 NOT_PRODUCT = ("tests/", "c-tests/", "bench/", "tools/", "checks/")
-MADE = ("docs/internals/attributes.md", "docs/internals/symbols.md", "docs/internals/conformance.md")
+MADE = ("docs/papers.md", "docs/internals/attributes.md", "docs/internals/symbols.md",
+        "docs/internals/conformance.md")
 # Whose words tools/style.py counts.
 FOR_USERS = re.compile(r"README\.md|docs/(howto/)?[^/]+\.md")
 PICTURES = {".svg", ".png", ".pdf", ".jpg", ".gif"}
