@@ -316,8 +316,8 @@ impl Supervision<'_> {
     }
 }
 
-/// Of a program that goes on from a checkpoint.
-fn from_checkpoint<'a>(dir: &'a Path, most: u32, terms: Terms<'a>) -> Supervision<'a> {
+/// Of a program that goes on from a checkpoint, and is never begun anew.
+pub(crate) fn from_checkpoint<'a>(dir: &'a Path, most: u32, terms: Terms<'a>) -> Supervision<'a> {
     Supervision { dir, most, again: None, from_start: false, begun: None, terms }
 }
 

@@ -168,11 +168,7 @@ impl Step {
         }
         let terms = Terms { run: Some(Started::now(&run.nonce, true)), ..terms };
         match self.given.auto_restart {
-            Some(most) => {
-                let (again, from_start, begun) = (None, false, None);
-                let how = restart::Supervision { dir, most, again, from_start, begun, terms };
-                restart::supervise(c, None, &how)
-            }
+            Some(most) => restart::supervise(c, None, &restart::from_checkpoint(dir, most, terms)),
             None => restart::stand_for(c, None, terms),
         }
     }

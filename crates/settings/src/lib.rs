@@ -16,7 +16,7 @@ mod row;
 mod sources;
 
 pub use catalogue::*;
-pub use names::{may_be_meant, unknown};
+pub use names::unknown;
 pub use near::meant;
 pub use needs::{NEED_PROMP, asks, lacks};
 pub use promp_values::{quantities, replay_policy, save_budget, silent_faults, spec, times};

@@ -15,13 +15,13 @@ pub(crate) fn is_known(name: &str) -> bool {
 
 /// Can a name be one of promp's, but for one letter of its `PROMP_`? Of the letters that it begins with one
 /// stands where it belongs, or one place further. Asked for each variable when a program starts.
-pub fn may_be_meant(name: &[u8]) -> bool {
+fn may_be_meant(name: &[u8]) -> bool {
     matches!(name, [b'P' | b'R', ..] | [_, b'P' | b'R', ..])
 }
 
 /// What is to be said of a variable's name: nothing where it is none of promp's or known.
 pub fn unknown(name: &str) -> Option<String> {
-    if is_known(name) {
+    if !may_be_meant(name.as_bytes()) || is_known(name) {
         return None;
     }
     let mut ours = catalogue::ALL.iter().map(|s| s.name).filter(|n| n.starts_with(BEGINS));

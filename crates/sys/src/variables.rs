@@ -90,8 +90,7 @@ pub fn say_unknown() {
         return;
     }
     env::any(|line| {
-        let may_be = promp_settings::may_be_meant(line.to_bytes());
-        let name = may_be.then(|| line.to_str().ok().and_then(|l| l.split('=').next())).flatten();
+        let name = line.to_str().ok().and_then(|l| l.split('=').next());
         if let Some(what) = name.and_then(promp_settings::unknown) {
             say!("{what}");
         }

@@ -3,12 +3,11 @@
 //! for the step's place, and starts it, continues it or ends with its status (cli/src/steps).
 
 use crate::sys::env;
-use crate::{process, say};
+use crate::{process, say, whose};
 use promp_settings::STEPS;
 use std::ffi::CString;
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
 
 /// The name by which the command is told that it is a step.
 const NAME: &str = "promp-step";
@@ -41,10 +40,7 @@ pub(crate) fn become_one() {
 /// This process, which is no step, uses OpenMP for the first time: it has loaded it later. Where its messages
 /// go where the run's do, that is said.
 pub(crate) fn has_come_late() {
-    let Some(front) = front() else { return };
-    let of = |path: &str| fs::metadata(path).map(|m| (m.dev(), m.ino(), m.rdev())).ok();
-    let own = of("/proc/self/fd/2");
-    if own.is_some() && own == of(&format!("/proc/{front}/fd/2")) {
+    if front().is_some_and(whose::is_heard_with) {
         let (program, _) = process::command();
         say!(
             "{program} is no step, for it has loaded its OpenMP runtime itself: it is executed again each \

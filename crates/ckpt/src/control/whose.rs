@@ -54,7 +54,7 @@ impl Whose {
     /// How much this process says of its checkpoints (PROMP_VERBOSE): a descendant whose standard error is
     /// caught by the program that has started it says nothing.
     pub fn verbose(&self, asked: u32) -> u32 {
-        if asked == 1 && !self.is_started() && !self.is_heard() { 0 } else { asked }
+        if asked == 1 && !self.is_started() && !is_heard_with(self.first) { 0 } else { asked }
     }
 
     /// Notes that they are this process's; the directory is locked. The first descendant says so.
@@ -69,13 +69,13 @@ impl Whose {
         }
         Ok(())
     }
+}
 
-    /// Does standard error go where that of the process goes that was started?
-    fn is_heard(&self) -> bool {
-        let of = |path: &str| fs::metadata(path).map(|m| (m.dev(), m.ino(), m.rdev())).ok();
-        let own = of("/proc/self/fd/2");
-        own.is_some() && own == of(&format!("/proc/{}/fd/2", self.first))
-    }
+/// Does standard error go where that of process `pid` goes?
+pub(crate) fn is_heard_with(pid: u32) -> bool {
+    let of = |path: &str| fs::metadata(path).map(|m| (m.dev(), m.ino(), m.rdev())).ok();
+    let own = of("/proc/self/fd/2");
+    own.is_some() && own == of(&format!("/proc/{pid}/fd/2"))
 }
 
 /// Has the process ended by itself that had the checkpoints? Then nothing is lost with them.

@@ -2,6 +2,7 @@
 //! checkpoints, before they are opened, with what they hold. What is open at a checkpoint would not do: most
 //! are read at once and closed.
 
+use super::journal::name::Short;
 use super::journal::note::Intent;
 use crate::sys;
 use crate::sys::env;
@@ -104,10 +105,10 @@ fn named(name: c_int, writes: bool, path: &mut [u8]) -> Option<(usize, Held)> {
     if writes {
         return Some((length, Held::Any));
     }
-    let link = Link::of(name);
+    let link = Short::of_descriptor(name);
     // SAFETY: a C string; a descriptor of our own.
     unsafe {
-        let fd = sys!(libc::SYS_open, link.0.as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) as c_int;
+        let fd = sys!(libc::SYS_open, link.name().as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) as c_int;
         let held = Held::of(fd);
         sys!(libc::SYS_close, fd);
         Some((length, held?))
@@ -139,26 +140,10 @@ fn missing(at: c_int, last: &[u8], path: &mut [u8]) -> Option<usize> {
     Some(if folder == 0 { last.len() } else { end })
 }
 
-/// `/proc/self/fd/N`.
-struct Link([u8; 32]);
-
-impl Link {
-    fn of(fd: c_int) -> Self {
-        const FOLDER: &[u8] = b"/proc/thread-self/fd/";
-        let mut text = [0; 32];
-        text[..FOLDER.len()].copy_from_slice(FOLDER);
-        let digits = fd.checked_ilog10().unwrap_or(0);
-        for i in 0..=digits {
-            text[FOLDER.len() + (digits - i) as usize] = b'0' + (fd / 10i32.pow(i) % 10) as u8;
-        }
-        Self(text)
-    }
-}
-
 fn link_of(fd: c_int, path: &mut [u8]) -> Option<usize> {
-    let link = Link::of(fd);
+    let link = Short::of_descriptor(fd);
     // SAFETY: a C string; the kernel writes at most that much.
-    let n = unsafe { sys!(libc::SYS_readlink, link.0.as_ptr(), path.as_mut_ptr(), path.len()) };
+    let n = unsafe { sys!(libc::SYS_readlink, link.name().as_ptr(), path.as_mut_ptr(), path.len()) };
     usize::try_from(n).ok().filter(|n| *n > 0)
 }
 
@@ -173,14 +158,6 @@ fn is_regular(fd: c_int) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn descriptors_have_names() {
-        for fd in [0, 9, 10, 123, i32::MAX] {
-            let text = CStr::from_bytes_until_nul(&Link::of(fd).0).unwrap().to_str().unwrap().to_owned();
-            assert_eq!(text, format!("/proc/thread-self/fd/{fd}"));
-        }
-    }
 
     #[test]
     fn names_of_what_is_not_there() {

@@ -16,7 +16,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod links;
-mod name;
+pub(crate) mod name;
 pub(crate) mod note;
 pub(crate) mod undo;
 

@@ -116,11 +116,11 @@ fn read_link(path: *const libc::c_char, to: &mut [u8]) -> isize {
 }
 
 /// A short name without memory of its own.
-pub(super) struct Short([u8; 64], usize);
+pub(crate) struct Short([u8; 64], usize);
 
 impl Short {
     /// `/proc/thread-self/fd/N`.
-    fn of_descriptor(fd: i32) -> Self {
+    pub(crate) fn of_descriptor(fd: i32) -> Self {
         let mut d = Self([0; 64], 0);
         d.push(b"/proc/thread-self/fd/");
         d.number(fd.max(0) as u64);
@@ -152,7 +152,7 @@ impl Short {
     }
 
     /// It.
-    pub(super) fn name(&self) -> &CStr {
+    pub(crate) fn name(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
     }
 }
@@ -184,6 +184,14 @@ mod tests {
         assert_eq!(Short::journals(12, 0).name().to_str(), Ok(&prefix(12)[..]));
         let copy = Short::journals(12, 345);
         assert_eq!((copy.name().to_str(), era_of("undo-12-345")), (Ok("undo-12-345"), Some(12)));
+    }
+
+    #[test]
+    fn descriptors_have_names() {
+        for fd in [0, 9, 10, 123, i32::MAX] {
+            let name = Short::of_descriptor(fd);
+            assert_eq!(name.name().to_str().unwrap(), format!("/proc/thread-self/fd/{fd}"));
+        }
     }
 
     #[test]
