@@ -3,7 +3,7 @@ CARGO ?= cargo
 RUN   := target/release/promp
 # The integration tests, which are built without the runtime (checks/Cargo.toml).
 CHECKS := $(CARGO) test --profile checks --package promp-checks
-.PHONY: licences notices test-busy test-compilers help check plugin bench-recovery bench-ckpt papers setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house install uninstall dist deb wheel test-install
+.PHONY: licences notices test-busy test-compilers help check plugin bench-ckpt papers setup-long docs conformance all build setup setup-tests demo test test-long lint loom bench bench-ft bench-scale clean layers style house install uninstall dist deb wheel test-install
 
 all: build plugin
 
@@ -106,10 +106,6 @@ bench-ft: setup build
 # What checkpoints cost, beside the machine's limits.
 bench-ckpt: setup build
 	@bench/checkpoints.py
-
-# What one failure costs in NPB EP built with promp-cc.
-bench-recovery: setup plugin
-	@bench/recovery.py
 
 # Speed beside libgomp and libomp; BENCH=--quick takes a minute, the whole about twenty. Writes bench/results and README's table.
 bench: setup build
