@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import json
 import os
 import pathlib
@@ -90,13 +91,23 @@ def words(run: Run) -> str:
     return f"{run.cpus} CPUs ({model}), {memory} GiB of memory, {graphics}"
 
 
+def surroundings() -> dict[str, str]:
+    """The caller's environment, without what would change a run."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(DROPPED)}
+
+
+@functools.cache
 def build(name: str, source: str, *flags: str, proved: bool = False) -> str:
-    """Builds a program of c-tests or bench; with promp-cc if `proved`. Its path."""
+    """Builds a program of c-tests or bench, in C or Fortran; with promp-cc if `proved`. Its path."""
     exe = BUILT / "bin" / name
     exe.parent.mkdir(parents=True, exist_ok=True)
-    compiler = [str(RELEASE / "promp-cc"), "-fno-promp-runtime"] if proved else ["gcc"]
-    if proved and not pathlib.Path(compiler[0]).exists():
+    fortran = source.endswith(".f90")
+    if not shutil.which("gfortran" if fortran else "gcc"):
+        raise NotHere("gfortran is not there" if fortran else "gcc is not there")
+    own = RELEASE / ("promp-fc" if fortran else "promp-cc")
+    if proved and not own.exists():
         raise NotHere("promp-cc is not built: there are no headers for GCC plugins")
+    compiler = [str(own), "-fno-promp-runtime"] if proved else ["gfortran" if fortran else "gcc"]
     command = [
         *compiler,
         "-O2",
@@ -125,7 +136,7 @@ def execute(
 ) -> Outcome:
     """Runs a program, under promp with a report unless told otherwise. A status other than 0 is an error if
     `ok`: a figure of a run that failed is none."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED)}
+    kept = surroundings()
     with tempfile.TemporaryDirectory() as folder:
         if promp:
             kept |= {"LD_PRELOAD": str(LIBRARY), "PROMP_REPORT": folder + "/report", "PROMP_VERBOSE": "0"}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-import subprocess
 
-from frame import Figure, of, ratio
-from machine import RELEASE, Run, build, execute, verified
+from frame import Figure, NotHere, of, ratio
+from machine import Run, build, execute, verified
 
+PROGRAMS = "bench/papers/programs"
 KERNELS = ["ep", "ft", "is"]
 FRAGMENTS = [1, 2, 4, 8, 16]
 # Iterations of the loop that is cut into fragments.
@@ -78,7 +78,7 @@ def with_a_failure(run: Run) -> dict[str, Figure | str]:
 
 def recomputing(run: Run) -> dict[str, Figure | str]:
     """Iterations lost by number of fragments; time by kind of recomputing."""
-    exe = build("fragments", "bench/papers/programs/fragments.c", proved=True)
+    exe = build("fragments", f"{PROGRAMS}/fragments.c", proved=True)
     rows = {}
     for m in FRAGMENTS:
         env = {"OMP_NUM_THREADS": "2"}
@@ -110,17 +110,12 @@ def recomputing(run: Run) -> dict[str, Figure | str]:
 
 def examples(run: Run) -> dict[str, Figure | str]:
     """Killed runs of the examples, which are right or refused."""
-    c = build("examples", "bench/papers/programs/examples.c", proved=True)
-    fortran = c.replace("examples", "workshare")
-    source = str(RELEASE.parent.parent / "bench/papers/programs/workshare.f90")
-    done = subprocess.run(
-        [str(RELEASE / "promp-fc"), "-fno-promp-runtime", "-O2", "-fopenmp", "-o", fortran, source],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    programs = {"matrix": [c, "160"]} | ({"workshare": [fortran]} if done.returncode == 0 else {})
-    rows: dict[str, Figure | str] = {"workshare": "gfortran is not there"}
+    rows: dict[str, Figure | str] = {}
+    programs = {"matrix": [build("examples", f"{PROGRAMS}/examples.c", proved=True), "160"]}
+    try:
+        programs["workshare"] = [build("workshare", f"{PROGRAMS}/workshare.f90", proved=True)]
+    except NotHere as why:
+        rows["workshare"] = str(why)
     recovered = struck = 0
     for row, command in programs.items():
         env, drawn, right = {"OMP_NUM_THREADS": "4"}, random.Random(row), 0

@@ -2,13 +2,12 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import statistics
 import subprocess
 
 from frame import Figure, Idea, Paper, Picture, Row, Table, number
-from machine import DROPPED, PROMP, Run
+from machine import PROMP, Run, surroundings
 
 # The published relative error, (model − measured) / measured, of EP's hot loop: its two ends, in per cent.
 ENDS = "−99.7 to +26.2 %"
@@ -21,10 +20,10 @@ AS_GOOD = 1.05
 
 def checked(run: Run, loop: str) -> list[dict]:
     """The rows of `promp model check` for one of its loops, with one thread and with all."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED)}
     threads = f"1,{run.threads}"
     command = [str(PROMP), "model", "check", "--json", "--loops", loop, "--threads", threads]
-    done = subprocess.run(command, env=kept, capture_output=True, text=True, timeout=1800, check=False)
+    done = subprocess.run(
+        command, env=surroundings(), capture_output=True, text=True, timeout=1800, check=False)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: status {done.returncode}: {done.stderr[-500:]}")
     rows = json.loads(done.stdout)

@@ -53,7 +53,7 @@ def time_rows() -> list[Row]:
                  Row(f"write-{key}", f"{name}: written beside the run", "not given apart"),
                  Row(f"restore-{key}", f"{name}: a restart, until it goes on", f"{restore} s", restore,
                      better="less",
-                     why="it waits, up to 2 s, for the killed process before it; the least is one alone")]
+                     why="its image is larger")]
     return rows
 
 

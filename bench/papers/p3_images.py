@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import pathlib
 import shutil
 import subprocess
@@ -17,7 +16,7 @@ import time
 from collections.abc import Sequence
 
 from frame import Figure, NotHere, number, of
-from machine import BUILT, DROPPED, LIBRARY, LIMIT_S, PROMP, ROOT, Run, build, execute
+from machine import BUILT, LIBRARY, LIMIT_S, PROMP, ROOT, Run, build, execute, surroundings
 
 ROUNDS = 3
 # No checkpoint but those that are planned.
@@ -77,8 +76,7 @@ class Held:
 
 def settings() -> dict[str, str]:
     """The environment of a program under promp, which says what it does."""
-    kept = {k: v for k, v in os.environ.items() if not k.startswith(DROPPED)}
-    return kept | {"LD_PRELOAD": str(LIBRARY), "PROMP_VERBOSE": "2"}
+    return surroundings() | {"LD_PRELOAD": str(LIBRARY), "PROMP_VERBOSE": "2"}
 
 
 def known(exe: str, folder: str, size: str = "S") -> dict:
@@ -142,7 +140,8 @@ def inspected(folder: str, which: int | None = None) -> float:
 
 
 def restored(folder: str, which: int) -> float:
-    """Seconds from `promp restart` until the program goes on."""
+    """Seconds from `promp restart` until the program goes on. It has ended when this returns: the next
+    restart would wait for it."""
     command = [str(PROMP), "restart", "--generation", str(which), folder]
     begin = time.perf_counter()
     program = spoken(command, settings())
@@ -151,8 +150,8 @@ def restored(folder: str, which: int) -> float:
         said.append(line)
         if "restarted from" in line:
             took = time.perf_counter() - begin
-            program.kill()
-            program.wait()
+            program.terminate()
+            program.communicate()
             return took
     raise NotHere(f"a restart failed: {''.join(said)[-200:]}")
 

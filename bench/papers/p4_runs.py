@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import sweep_sdc
 from frame import Figure, NotHere, of, ratio
 from machine import BUILT, Outcome, Run, build, execute, gpu
 
@@ -14,8 +13,8 @@ BY_HAND = "lazy:calls"
 PRINTED = BUILT / "p4-gpu.txt"
 
 
-def swim(mode: str, size: int, steps: int, **more: str) -> tuple[float, Outcome]:
-    """Seconds of Swim's kernels on the separate device, and the run."""
+def swim(mode: str, size: int, steps: int, *, ok: bool = True, **more: str) -> Outcome:
+    """Swim on the separate device."""
     env = {
         "PROMP_DEVICES": "separate",
         "PROMP_SDC": "lazy" if mode == BY_HAND else mode,
@@ -24,8 +23,12 @@ def swim(mode: str, size: int, steps: int, **more: str) -> tuple[float, Outcome]
     }
     by_hand = ["-DCALLS"] if mode == BY_HAND else []
     exe = build("swim" + "".join(by_hand), "c-tests/sdc/swim.c", *by_hand)
-    done = execute([exe, str(size), str(steps)], env | more)
-    return next(float(line.split()[1]) for line in done.err.splitlines() if line.startswith("seconds ")), done
+    return execute([exe, str(size), str(steps)], env | more, ok=ok)
+
+
+def kernels_s(done: Outcome) -> float:
+    """Seconds of its kernels."""
+    return next(float(line.split()[1]) for line in done.err.splitlines() if line.startswith("seconds "))
 
 
 def compared(took: Mapping[str, Sequence[float]]) -> dict[str, Figure]:
@@ -44,11 +47,11 @@ def separate(run: Run) -> dict[str, Figure | str]:
     steps, results = 40 if run.full else 8, set()
 
     def seconds(mode: str) -> float:
-        took, done = swim(mode, 1023, steps)
+        done = swim(mode, 1023, steps)
         results.add(done.out)
         if len(results) > 1:
             raise RuntimeError(f"Swim's results differ: {results}")
-        return took
+        return kernels_s(done)
 
     ways = {key: lambda mode=mode: seconds(mode) for key, mode in MODES.items()}
     return compared(run.in_turn(ways, 5))
@@ -58,7 +61,7 @@ def model(run: Run) -> dict[str, Figure | str]:
     """What the model had expected, beside what was measured."""
     off, chosen = [], []
     for n in range(3):
-        sdc = swim("lazy:auto", 1023, 40 if run.full else 8, PROMP_MTBF="30s")[1].report["sdc"]
+        sdc = swim("lazy:auto", 1023, 40 if run.full else 8, PROMP_MTBF="30s").report["sdc"]
         measured = sdc["run_s"] + sdc["again_s"] + sdc["compare_s"]
         off.append(100 * abs(sdc["predicted_s"] / measured - 1))
         chosen.append(sdc["kernels_a_section"])
@@ -67,14 +70,27 @@ def model(run: Run) -> dict[str, Figure | str]:
 
 
 def places(run: Run) -> dict[str, Figure | str]:
-    """One error in each kernel of two steps, in its first execution and in the one that verifies it."""
-    done = sweep_sdc.sweep()
-    return {
-        "found": Figure(
-            f"{done['found']} of {done['injected']}", 100 * done["found"] / max(done["injected"], 1)
-        ),
-        "wrong": Figure(f"{done['wrong']} of {done['runs']}", done["wrong"]),
-        "refused": Figure(f"{done['refused']} of {done['runs']}", done["refused"]),
+    """One error in each kernel of two steps, in its first execution and in the one that verifies it. One that
+    is injected and not found has left no trace in what its section gave."""
+    want = swim("lazy:7", 63, 2)
+    kernels = want.report["sdc"]["kernels"]
+    faults = [
+        f"sdc@kernel={k},count=1,run={which},bit=random,seed={k}"
+        for k in range(1, kernels + 1)
+        for which in ("first", "again")
+    ]
+    counts = dict.fromkeys(("injected", "found", "wrong", "refused"), 0)
+    for n, fault in enumerate(faults, 1):
+        done = swim("lazy:7", 63, 2, ok=False, PROMP_FAULT=fault)
+        counts["refused"] += done.status != 0
+        counts["wrong"] += done.status == 0 and done.out != want.out
+        for of_it in ("injected", "found"):
+            counts[of_it] += done.report["sdc"][of_it]
+        run.told(n, len(faults))
+    found = 100 * counts["found"] / max(counts["injected"], 1)
+    rows = {"found": Figure(f"{counts['found']} of {counts['injected']}", found)}
+    return rows | {
+        key: Figure(f"{counts[key]} of {len(faults)}", counts[key]) for key in ("wrong", "refused")
     }
 
 
