@@ -31,7 +31,7 @@ setup-tests: setup
 demo: setup plugin
 	@tools/demo.sh
 
-# Everything that must hold: formatting, lints, unit tests (also with the compiler's checks of overflow, alignment and preconditions), loom
+# Everything that must hold: formatting, lints, unit tests, loom
 # models, programs, sweeps, other people's software. TESTS=cli:: names some of the tests (tools/test.py).
 test: setup-tests lint build plugin loom
 	@CARGO="$(CARGO)" tools/test.py $(TESTS)
@@ -41,7 +41,7 @@ setup-long: setup-tests
 
 # The same sweeps with twelve times the samples, larger classes, XGBoost, LightGBM and GROMACS. More than an hour on two cores.
 test-long: setup-long build plugin loom
-	@CARGO="$(CARGO)" PROMP_TEST_LONG=1 tools/test.py --jobs 1 --limit 21600 --group release --group checks $(TESTS)
+	@CARGO="$(CARGO)" PROMP_TEST_LONG=1 tools/test.py --jobs 1 --limit 21600 $(TESTS)
 
 # The tests beside 20 processes that compute all the time, as on a machine that others use: TESTS=checks/recovery names some.
 test-busy: setup-tests build plugin
@@ -58,9 +58,9 @@ conformance: setup build
 
 # The documents that are made from tables, and what commands print in the pages for users. Not beside other work.
 docs: build plugin
-	PROMP_WRITE_DOCS=1 $(CHECKS) --test abi the_documents_list
-	PROMP_WRITE_DOCS=1 $(CHECKS) --test documents -- --test-threads 1
-	PROMP_WRITE_DOCS=1 $(CARGO) test --release -p promp-settings the_document
+	PROMP_WRITE_DOCS=1 $(CHECKS) abi::the_documents_list
+	PROMP_WRITE_DOCS=1 $(CHECKS) documents:: -- --test-threads 1
+	PROMP_WRITE_DOCS=1 $(CARGO) test --profile checks -p promp-settings the_document
 	test ! -e target/papers/results.json || python3 bench/papers/make.py --write-only
 
 lint: layers style house
@@ -89,7 +89,7 @@ notices:
 
 # What can be said in a minute where all is built, without being root: formatting, lints, layers, widths, links, ceilings, unit tests.
 check: lint
-	$(CARGO) test -q --release --workspace --lib --bins
+	$(CARGO) test -q --profile checks --workspace --exclude promp-checks --lib --bins
 
 loom:
 	$(CARGO) test --release --manifest-path tests/loom/Cargo.toml

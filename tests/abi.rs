@@ -1,7 +1,6 @@
 //! The library's dynamic symbols against the table abi/symbols.tsv, and the loader's view of it.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 

@@ -1,9 +1,8 @@
 //! Proofs across files: programs of several files, with known verdicts, linked in every way, and with
 //! functions that are not what they were.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

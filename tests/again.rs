@@ -1,9 +1,8 @@
 //! Failures of the program's own that come back after every rollback: the run ends, and says why. Those that
 //! come now and then are survived, however many they are.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 
 fn run(how: &str, when: &str, more: &[(&str, &str)]) -> Run {
     let s = Scratch::new(&format!("again-{how}-{when}"));

@@ -2,9 +2,8 @@
 //! another build, and back (docs/internals/restart-elsewhere.md). The other libc is a package of the system's
 //! registry; where that is out of reach, or no other build is in it, the tests say so and do nothing.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

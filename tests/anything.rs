@@ -1,10 +1,9 @@
 //! Programs that do whatever programs do — memory, files, signals, threads, children, libraries — between regions, drawn by a seed, with failures at random
 //! times: what they print, and what is in their files, is what libgomp gives. PROMP_TEST_FIRST has the first seed.
 
-mod common;
-use common::draws::{Draws, first_seed, here};
-use common::saved::*;
-use common::*;
+use crate::common::draws::{Draws, first_seed, here};
+use crate::common::saved::*;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 
 fn program() -> PathBuf {

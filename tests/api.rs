@@ -1,8 +1,7 @@
 //! docs/api.md's programs, and every function of promp.h from everywhere it may be called: in C99, C++11 and
 //! Fortran, with promp, without it, and linked with it.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

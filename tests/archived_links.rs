@@ -1,8 +1,7 @@
 //! Archives hold symbolic links that the program has removed since the checkpoint.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,10 +1,9 @@
 //! Archives, images and live files that were changed, or made to do harm: the command ends soon, says what is
 //! wrong, and takes neither the memory nor the disk.
 
-mod common;
-use common::hostile::*;
-use common::saved::*;
-use common::*;
+use crate::common::hostile::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

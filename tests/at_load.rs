@@ -2,10 +2,9 @@
 //! nothing: `--auto-restart` begins it anew (docs/internals/jobs.md). One that may have done something is not
 //! begun anew.
 
-mod common;
-use common::jobs::*;
-use common::saved::*;
-use common::*;
+use crate::common::jobs::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::Path;
 

@@ -1,10 +1,9 @@
 //! What the kernel keeps of a process, its threads and its mappings (docs/internals/attributes.md) is what
 //! the program has made it: after a change of host, a rollback and a restart.
 
-mod common;
-use common::kept::*;
-use common::saved::*;
-use common::*;
+use crate::common::kept::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

@@ -2,10 +2,9 @@
 //! output that they write under libgomp, or, without checkpoints, a refusal. FastTree, Clustal Omega and
 //! MUSCLE compare sequences; long: IQ-TREE, too, G'MIC's filters of pictures, R with data.table.
 
-mod common;
-use common::draws::Draws;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::Path;
 use std::process::Command;

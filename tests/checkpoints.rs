@@ -1,9 +1,8 @@
 //! Checkpoints: rollbacks in process, restarts after SIGKILL.
 
-mod common;
-use common::draws::{Draws, here};
-use common::saved::*;
-use common::*;
+use crate::common::draws::{Draws, here};
+use crate::common::saved::*;
+use crate::common::*;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

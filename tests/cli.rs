@@ -1,7 +1,6 @@
 //! The `promp` command as users run it.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 

@@ -1,8 +1,7 @@
 //! The compile side: verdicts on constructs, kernels built with the drivers and killed, objects under the system's libgomp.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;

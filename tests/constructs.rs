@@ -1,8 +1,7 @@
 //! Every construct, under promp and under libgomp: the same output on any number of threads, with fault tolerance on and off,
 //! and with private state saved.
 
-mod common;
-use common::*;
+use crate::common::*;
 
 fn same(source: &str, extra: &[(&str, &str)]) {
     let exe = build(source, &[]);

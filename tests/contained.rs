@@ -1,9 +1,8 @@
 //! Restart elsewhere: self-contained checkpoints, without the files that the run had
 //! (docs/internals/restart-elsewhere.md).
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,8 @@
 //! Checkpoints where a container limits what a process may have and do.
 
-mod common;
-use common::draws::{Draws, spaced};
-use common::saved::*;
-use common::*;
+use crate::common::draws::{Draws, spaced};
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,9 @@
 //! What is continued is what was started, or nothing: the run record, launchers, scripts, siblings
 //! (docs/internals/jobs.md).
 
-mod common;
-use common::jobs::*;
-use common::saved::*;
-use common::*;
+use crate::common::jobs::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;

@@ -2,9 +2,8 @@
 //! Errors are found and repaired, the CPU that is wrong is named and left; what may not be executed again
 //! is not.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

@@ -1,10 +1,9 @@
 //! Messages go to what was standard error when the program began, or nowhere: never into a file of the
 //! program's that has got its number.
 
-mod common;
-use common::jobs::wait;
-use common::saved::{Scratch, command, has_generation, read, text};
-use common::*;
+use crate::common::jobs::wait;
+use crate::common::saved::{Scratch, command, has_generation, read, text};
+use crate::common::*;
 use std::fs;
 use std::path::Path;
 use std::process::{Child, Command};

@@ -2,8 +2,7 @@
 //! without libc. Each is found at once, and
 //! recovered or refused; nothing hangs, and what is printed is right.
 
-mod common;
-use common::*;
+use crate::common::*;
 
 /// Of 3 rounds.
 const SUM: &str = "47988000\n";

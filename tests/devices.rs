@@ -1,8 +1,7 @@
 //! Devices: the map clauses of C, C++ and Fortran on *separate*, what its guard finds, bad settings,
 //! failures of threads in and around target regions.
 
-mod common;
-use common::*;
+use crate::common::*;
 
 const DEVICES: [&str; 4] = ["none", "separate", "separate:3", "separate,guard"];
 

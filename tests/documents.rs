@@ -3,9 +3,8 @@
 //!
 //! PROMP_WRITE_DOCS=1 puts what the commands have printed into the pages (`make docs`).
 
-mod common;
-use common::pages::{Block, as_shown, blocks, links, shape};
-use common::*;
+use crate::common::pages::{Block, as_shown, blocks, links, shape};
+use crate::common::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::process::Command;
@@ -149,7 +148,7 @@ fn follow(page: &str, text: &str, writes: bool) -> Result<BTreeMap<usize, Vec<St
         let path = root().join(page).with_file_name(other);
         let other =
             std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{page}: {}: {e}", path.display()));
-        let found = common::pages::blocks(&other).0.into_iter().find(|b| b.mark("file") == Some(file));
+        let found = crate::common::pages::blocks(&other).0.into_iter().find(|b| b.mark("file") == Some(file));
         let text = found.unwrap_or_else(|| panic!("{page}: {} has no {file}", path.display())).text;
         std::fs::write(folder.join(file), text).expect("target is writable");
     }

@@ -1,9 +1,8 @@
 //! Restart elsewhere: with another number of threads (docs/internals/restart-elsewhere.md).
 
-mod common;
-use common::draws::{Draws, spaced};
-use common::saved::*;
-use common::*;
+use crate::common::draws::{Draws, spaced};
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,10 +3,9 @@
 //! is missing is said; a report is whole or not there; and nobody is told that a program has ended well of
 //! which that is not known.
 
-mod common;
-use common::faults::{self, How};
-use common::saved::*;
-use common::*;
+use crate::common::faults::{self, How};
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::process::Command;
 

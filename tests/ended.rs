@@ -1,10 +1,9 @@
 //! The end record of a job (`--resume` does not run it again), and older checkpoints (`--keep`):
 //! docs/internals/jobs.md.
 
-mod common;
-use common::jobs::*;
-use common::saved::*;
-use common::*;
+use crate::common::jobs::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -357,8 +356,11 @@ fn checkpoints_that_are_not_there() {
     for keep in ["0", "-1", "many", "1001"] {
         let end = limited(run(&s.path("other"), &["--keep", keep], &ends(), &["0"]), LIMIT);
         assert!(end.status == 64 && end.out.is_empty(), "--keep {keep}: {} {}", end.status, end.err);
-        let end =
-            common::promp(&ends(), &["0"], &[("PROMP_CKPT_KEEP", keep), ("PROMP_CKPT_DIR", text(&dir))]);
+        let end = crate::common::promp(
+            &ends(),
+            &["0"],
+            &[("PROMP_CKPT_KEEP", keep), ("PROMP_CKPT_DIR", text(&dir))],
+        );
         assert!(end.status == 64 && end.out.is_empty() && end.err.contains("PROMP_CKPT_KEEP"), "{}", end.err);
     }
 }

@@ -1,7 +1,6 @@
 //! What the environment says, in random combinations, right and wrong: promp understands it as libgomp does.
 
-mod common;
-use common::*;
+use crate::common::*;
 
 /// Variables and values. Numbers of threads fit the places: where they do not, libgomp gives the threads left over to the first places,
 /// promp keeps consecutive threads together (OpenMP 5.1, section 2.6.2). OMP_DYNAMIC=true asks libgomp for the system's load.

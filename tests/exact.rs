@@ -1,10 +1,9 @@
 //! `promp tune --exact`: all ways to execute a loop compared on the same work, by going back to a checkpoint.
 //! The program does everything once; what cannot be gone back from is left alone, and says so.
 
-mod common;
-use common::draws::Draws;
-use common::saved::{Scratch, has_generation, messages, read, restart, start, start_with, went_well};
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::{Scratch, has_generation, messages, read, restart, start, start_with, went_well};
+use crate::common::*;
 use promp_model::tuning::Tuning;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -4,9 +4,8 @@
 //!
 //! As root only: it takes two users. Neither of them is root.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};

@@ -1,10 +1,9 @@
 //! A process that becomes another program while a checkpoint begins: to that one the freeze signal is none of
 //! its own, and would be its end.
 
-mod common;
-use common::jobs::run;
-use common::saved::*;
-use common::*;
+use crate::common::jobs::run;
+use crate::common::saved::*;
+use crate::common::*;
 
 #[test]
 fn none_is_ended_by_a_signal_of_ours() {

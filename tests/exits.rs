@@ -1,10 +1,9 @@
 //! Several threads end the program at once. One of them ends the process, and its status is in the end record
 //! (docs/internals/jobs.md): what was printed is not printed again.
 
-mod common;
-use common::jobs::run;
-use common::saved::Scratch;
-use common::*;
+use crate::common::jobs::run;
+use crate::common::saved::Scratch;
+use crate::common::*;
 
 /// Runs the program, and once more: the second time it has ended, as it did the first time.
 fn ends_once(s: &Scratch, threads: &str, how: &str) {

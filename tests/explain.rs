@@ -1,8 +1,7 @@
 //! `promp-cc --explain`: what the verdicts have come to, of programs of several files in C, C++ and Fortran.
 //! And the demonstration, which shows it to users.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

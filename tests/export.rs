@@ -1,9 +1,8 @@
 //! `promp export` and `promp import`: a checkpoint as one file, and its variables for NumPy
 //! (docs/internals/restart-elsewhere.md).
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::Path;
 use std::process::Command;

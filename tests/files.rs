@@ -1,9 +1,8 @@
 //! Files go back with the program: what it has written to them after a checkpoint is undone by a rollback and by a restart.
 
-mod common;
-use common::draws::{Draws, here};
-use common::saved::*;
-use common::*;
+use crate::common::draws::{Draws, here};
+use crate::common::saved::*;
+use crate::common::*;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,8 @@
 //! Filters of system calls (seccomp): a checkpoint of a thread that has one says that it is for rollbacks
 //! only, which a restart finds, too. What the process began with is its surroundings' affair.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 
 const SAYS: &str = "for rollbacks only, a restart is refused: a thread has a filter of system calls";
 

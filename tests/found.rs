@@ -1,9 +1,8 @@
 //! The runtime is found however it is looked for: by the handle of a file, by a file's name, by threadpoolctl
 //! and ctypes, in copies with other names. What belongs to others stays theirs.
 
-mod common;
-use common::saved::text;
-use common::*;
+use crate::common::saved::text;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,10 +1,9 @@
 //! Who is left when `promp run` has been killed: nobody. And when it has ended: whoever would be left without
 //! it.
 
-mod common;
-use common::jobs::*;
-use common::left::*;
-use common::saved::*;
+use crate::common::jobs::*;
+use crate::common::left::*;
+use crate::common::saved::*;
 use std::fs;
 use std::path::PathBuf;
 

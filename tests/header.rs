@@ -1,7 +1,6 @@
 //! Programs that use promp.h or promp.f90 do without promp what they do otherwise.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

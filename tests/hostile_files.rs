@@ -1,10 +1,9 @@
 //! Files that others have written: reports, tuning files, plans. The command ends soon, says what is wrong,
 //! and sends nothing to the terminal that would change it.
 
-mod common;
-use common::hostile::*;
-use common::saved::*;
-use common::*;
+use crate::common::hostile::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::Path;
 

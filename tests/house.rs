@@ -1,8 +1,6 @@
 //! The checks of the house itself: each is in order, and sees what it is there to see.
 
-mod common;
-
-use common::root;
+use crate::common::root;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -25,6 +23,22 @@ fn copied(name: &str, file: &str, text: &str) -> PathBuf {
     let old = std::fs::read_to_string(&path).expect("a source file");
     std::fs::write(&path, format!("{text}\n{old}")).expect("target is writable");
     to
+}
+
+/// What is not in the list is not built.
+#[test]
+fn every_file_of_tests_is_in_their_list() {
+    let list = std::fs::read_to_string(root().join("tests/main.rs")).expect("the list");
+    for file in std::fs::read_dir(root().join("tests")).expect("a folder").flatten() {
+        let name = file.file_name().into_string().expect("a name");
+        if let Some(name) = name.strip_suffix(".rs").filter(|&n| n != "main") {
+            let row = format!("mod {name};");
+            assert!(
+                list.lines().any(|l| l == row),
+                "tests/{name}.rs is never run: tests/main.rs lacks `{row}`"
+            );
+        }
+    }
 }
 
 #[test]

@@ -1,9 +1,8 @@
 //! Checkpoints that must not be taken or used: state that cannot be saved, folders, damaged and foreign images, settings.
 
-mod common;
-use common::draws::Draws;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::*;
+use crate::common::*;
 use promp_image::{Directory, Sums};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

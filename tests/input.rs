@@ -1,9 +1,8 @@
 //! Input from pipes: what was read since a checkpoint is read again after a rollback. (tests/streams.rs has what cannot be.)
 
-mod common;
-use common::draws::Draws;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::*;
+use crate::common::*;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;

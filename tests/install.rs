@@ -1,9 +1,8 @@
 //! What `make install` has installed works where it is moved to, and goes again as a whole.
 
-mod common;
-use common::prefix::{Installed, below, make};
-use common::saved::{Scratch, text};
-use common::*;
+use crate::common::prefix::{Installed, below, make};
+use crate::common::saved::{Scratch, text};
+use crate::common::*;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

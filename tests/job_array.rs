@@ -1,7 +1,6 @@
 //! `promp report DIR`: the reports of a job array in one table.
 
-mod common;
-use common::*;
+use crate::common::*;
 use promp_report::{Checkpoint, Efficiency, Failure, Report};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,11 +1,10 @@
 //! Jobs that run unattended: signals, deaths, requests from outside (docs/internals/jobs.md).
 
-mod common;
-use common::draws::{Draws, spaced};
-use common::freezer::Freezer;
-use common::jobs::*;
-use common::saved::*;
-use common::*;
+use crate::common::draws::{Draws, spaced};
+use crate::common::freezer::Freezer;
+use crate::common::jobs::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
@@ -349,7 +348,7 @@ fn checkpoints_on_request() {
         let end = limited(run(&s.path("other"), &["--on-signal", spec], &exe, &["3"]), LIMIT);
         assert_eq!(end.status, status, "{spec}: {}", end.err);
     }
-    let end = common::promp(&exe, &["3"], &[("PROMP_ON_SIGNAL", "TERM=checkpoint-exit")]);
+    let end = crate::common::promp(&exe, &["3"], &[("PROMP_ON_SIGNAL", "TERM=checkpoint-exit")]);
     assert!(end.status == 64 && end.err.contains("PROMP_CKPT_DIR") && end.out.is_empty(), "{}", end.err);
 }
 

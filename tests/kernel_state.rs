@@ -1,10 +1,9 @@
 //! What the kernel keeps of a program's work outside of its memory: files that change places, open folders,
 //! registrations, semaphores of System V; and crash signals that are sent.
 
-mod common;
-use common::kept::*;
-use common::saved::*;
-use common::*;
+use crate::common::kept::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 

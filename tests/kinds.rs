@@ -1,8 +1,7 @@
 //! Twelve kinds of programs: `promp run` and `promp doctor` say the same of each, with the same status.
 
-mod common;
-use common::saved::{Scratch, command};
-use common::*;
+use crate::common::saved::{Scratch, command};
+use crate::common::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;

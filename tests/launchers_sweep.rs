@@ -3,12 +3,11 @@
 //! left alone, or it has been said that what was started cannot be continued, or is begun anew; and no
 //! process is left. With PROMP_TEST_LONG: ten times each.
 
-mod common;
-use common::draws::Draws;
-use common::jobs::*;
-use common::left::*;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::jobs::*;
+use crate::common::left::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command};

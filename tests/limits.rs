@@ -1,8 +1,7 @@
 //! Limits: few and many threads, small and large stacks, malformed settings, leaks, forks by the thousand, libraries that come
 //! and go, cancelled threads, exceptions.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

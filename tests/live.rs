@@ -1,10 +1,9 @@
 //! Live sets: memory that is dead where a checkpoint is taken is left out of it, and nobody misses it
 //! (docs/internals/live-sets.md).
 
-mod common;
-use common::draws::{Draws, here};
-use common::saved::*;
-use common::*;
+use crate::common::draws::{Draws, here};
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::Path;
 use std::time::Duration;

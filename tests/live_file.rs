@@ -1,10 +1,9 @@
 //! What becomes of a measured program when its live file is cut, made longer, removed or replaced, or when
 //! the program closes it: it goes on, and its report has all of it.
 
-mod common;
-use common::jobs::wait;
-use common::saved::*;
-use common::*;
+use crate::common::jobs::wait;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

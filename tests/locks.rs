@@ -1,10 +1,9 @@
 //! Locks of the program's: work that holds one is not repeated, though the user vouches for it. It is
 //! refused, and the message names the lock; with a checkpoint the ladder goes on to it. Never a hang.
 
-mod common;
-use common::draws::Draws;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::*;
+use crate::common::*;
 use std::path::Path;
 
 #[test]

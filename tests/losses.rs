@@ -1,8 +1,7 @@
 //! What a run says of its largest loss, of programs whose loss is known (c-tests/losses).
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use promp_report::{Loss, Report};
 use std::path::PathBuf;
 use std::process::Command;

@@ -2,9 +2,8 @@
 //! behind pointers, pipelines made by hand, templates and vectors, modules, archives, libraries. Wherever a
 //! thread is killed, what they print is right; what is refused is so with file and line.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 
 fn dir() -> PathBuf {

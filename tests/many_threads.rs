@@ -1,8 +1,7 @@
 //! More threads than the system can have are asked for: it is said how many there can be.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::process::Command;
 
 const TEXT: &str = r#"

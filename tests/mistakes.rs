@@ -1,9 +1,8 @@
 //! Typed mistakes: each ends with its status before anything is started, and the message says what, which
 //! value, and what to do.
 
-mod common;
-use common::saved::{Scratch, command};
-use common::*;
+use crate::common::saved::{Scratch, command};
+use crate::common::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;

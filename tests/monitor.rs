@@ -2,8 +2,7 @@
 //! disturbs it. What is expected comes from the programs' own clocks, and from libgomp's run of the same
 //! binary.
 
-mod common;
-use common::*;
+use crate::common::*;
 use promp_report::{Report, Segment};
 use std::path::Path;
 

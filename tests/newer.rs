@@ -1,9 +1,8 @@
 //! What compilers newer than the machine's own call: their static loops, reductions and barriers, by the
 //! calls that they emit; the routines that they know. (With these compilers themselves: tools/compilers.py.)
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::path::PathBuf;
 
 /// Functions that the machine's own libgomp may lack: the library has them.

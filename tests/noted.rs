@@ -1,11 +1,10 @@
 //! Calls on files are noted with their flags, by their names and numbers: what they do goes back with the
 //! program, or there is no way back, and the reason is said.
 
-mod common;
-use common::draws::Draws;
-use common::kept::*;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::kept::*;
+use crate::common::saved::*;
+use crate::common::*;
 
 /// Programs of c-tests/ckpt/noted.c find in each step what the one before it has left.
 fn go_back(kinds: &[&str]) {

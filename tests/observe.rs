@@ -2,8 +2,7 @@
 //! (OpenMP 5.1, chapter 4, and the constructs' own sections). c-tests/observe/events.c has the programs:
 //! teams of four, one construct after another.
 
-mod common;
-use common::*;
+use crate::common::*;
 
 /// What a run of the program with this argument tells, as PROMP_EVENTS=count prints it: "Row sort: number".
 fn told(which: &str, env: &[(&str, &str)]) -> Vec<String> {

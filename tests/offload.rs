@@ -1,8 +1,7 @@
 //! What GCC's offload compiler writes for NVIDIA's devices, read by the runtime as programs bring it: which
 //! kernels may be executed again, and why not. The device is c-tests/device/fake_plugin.c.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

@@ -2,15 +2,11 @@
 //! 4). c-tests/ompt/recorder.c is a tool that writes down what it is told. [`Record::check`] holds that
 //! against the rules which hold for every program; how often what happens is counted by hand.
 
-mod common;
-#[path = "ompt/found.rs"]
 mod found;
-#[path = "ompt/others.rs"]
 mod others;
-#[path = "ompt/record.rs"]
 mod record;
 
-use common::*;
+use crate::common::*;
 use record::{Call, Record};
 use std::collections::{BTreeMap, HashSet};
 

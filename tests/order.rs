@@ -1,9 +1,8 @@
 //! The order in which a thread gets the chunks of a dynamic loop: increasing, as under libgomp, which
 //! programs count on; with failures, too, where promp-cc has proved that work may be executed again.
 
-mod common;
-use common::draws::{Draws, spaced};
-use common::*;
+use crate::common::draws::{Draws, spaced};
+use crate::common::*;
 use std::process::Command;
 use std::time::Duration;
 

@@ -1,9 +1,8 @@
 //! Programs nobody here wrote, from Debian and PyPI: the same results as with their own OpenMP runtime.
 
-mod common;
-use common::draws::Draws;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::*;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -214,7 +213,7 @@ fn scikit_learn_has_a_page_with_names() {
     let json = cli(&["report", report, "--json"]);
     let r: promp_report::Report = serde_json::from_str(&json.out).expect("JSON");
     let regions: Vec<_> = r.segments.iter().filter(|s| s.level == Some(1)).collect();
-    let wide = common::browser::wider_than_its_place(page.as_ref());
+    let wide = crate::common::browser::wider_than_its_place(page.as_ref());
     assert!(wide.as_ref().is_none_or(String::is_empty), "{wide:?}");
     let text = std::fs::read_to_string(page).expect("the page");
     // Cython's names are shown as those of the Python functions they come from.

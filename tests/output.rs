@@ -1,9 +1,8 @@
 //! Output to pipes: what a pipe has taken before a rollback or a restart is not sent again.
 
-mod common;
-use common::draws::{Draws, rarity, spaced};
-use common::saved::*;
-use common::*;
+use crate::common::draws::{Draws, rarity, spaced};
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::io::{Error, Read};
 use std::os::fd::OwnedFd;

@@ -1,9 +1,8 @@
 //! Other people's projects built by the drivers as they are, with CC=promp-cc: their own tests pass, and programs of theirs survive
 //! failures. Long: sources are fetched from Debian by package name into target/packages.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

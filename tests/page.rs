@@ -1,8 +1,7 @@
 //! The page of a report fits a window of 1280 pixels, whatever the names in it, and shows no column in vain.
 
-mod common;
-use common::browser::wider_than_its_place;
-use common::*;
+use crate::common::browser::wider_than_its_place;
+use crate::common::*;
 use promp_report::{By, Checkpoint, Efficiency, Failure, Report, Segment, Site, Unsafe};
 use std::path::PathBuf;
 use std::process::Command;

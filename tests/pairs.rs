@@ -2,12 +2,11 @@
 //! run. Another command is refused, with --resume and without, and nothing is overwritten; the same one,
 //! written otherwise, goes on. With PROMP_TEST_LONG: 200 pairs.
 
-mod common;
-use common::draws::Draws;
-use common::jobs::*;
-use common::left::*;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::jobs::*;
+use crate::common::left::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

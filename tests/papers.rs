@@ -1,9 +1,7 @@
 //! docs/papers.md, which `make papers` makes: every published figure has its row, no cell is empty, and a run
 //! of the command goes on where it was. The figures themselves are measured, not tested.
 
-mod common;
-
-use common::*;
+use crate::common::*;
 use std::process::Command;
 use std::time::Duration;
 

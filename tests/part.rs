@@ -1,7 +1,6 @@
 //! What part promp has in a program is said before it starts, and `promp doctor` says the same.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::path::Path;
 use std::process::Command;
 

@@ -1,9 +1,8 @@
 //! `promp plan`: the best places for checkpoints (docs/internals/live-sets.md).
 
-mod common;
-use common::draws::Draws;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::Path;
 use std::process::Command;

@@ -1,8 +1,7 @@
 //! Devices of GCC's plugins, without a GPU: c-tests/device/fake_plugin.c is a plugin whose device is the
 //! process itself with other memory. libgomp uses it, too, and says what comes out.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;

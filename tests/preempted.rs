@@ -2,10 +2,9 @@
 //! writes that was left alone, byte for byte (docs/internals/jobs.md). With PROMP_TEST_LONG: 50 requests to
 //! each of six programs, 200 runs of each with five deaths and more, a program of 1 GiB.
 
-mod common;
-use common::jobs::*;
-use common::saved::*;
-use common::*;
+use crate::common::jobs::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};

@@ -1,8 +1,7 @@
 //! Large private data on the stack (crates/omp/src/save): copied where that is worth its price, and refused
 //! for that reason, with place and size, where not. What `promp-cc --explain` says is what happens.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

@@ -1,9 +1,8 @@
 //! What the kernel keeps of a process goes back with it: its folder, umask, timers, children, where its output goes.
 
-mod common;
-use common::draws::Draws;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -109,7 +108,7 @@ fn the_number_of_a_process() {
         };
         let mut child = 0;
         wait(&mut || {
-            child = common::jobs::child_of(&promp).unwrap_or(0);
+            child = crate::common::jobs::child_of(&promp).unwrap_or(0);
             fs::read_to_string(format!("/proc/{child}/comm")).is_ok_and(|c| c.contains("ckpt_process"))
         });
         // SAFETY: our own child.
@@ -144,7 +143,7 @@ fn as_number_one() {
             // SAFETY: a descendant.
             unsafe { libc::kill(pid as i32, signal.parse().expect("a number")) };
         }
-        common::ended(outside, LIMIT)
+        crate::common::ended(outside, LIMIT)
     };
     let run = ended("15");
     if run.err.contains("unshare: ") {

@@ -1,10 +1,9 @@
 //! What a restart will refuse, the checkpoint says when it is taken: a checkpoint that is whole is a promise.
 
-mod common;
-use common::draws::Draws;
-use common::kept::*;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::kept::*;
+use crate::common::saved::*;
+use crate::common::*;
 
 const SAID: &str = "these checkpoints are for rollbacks only, a restart is refused: ";
 

@@ -2,9 +2,8 @@
 //! with random schedules, nesting of constructs and reductions, killed at random times. A run prints what the program computes
 //! serially (compiled without OpenMP), or refuses.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::Command;

@@ -5,9 +5,8 @@
 //! covers, keeps and passes on what it is given, in other files, through variables, tables, structures and
 //! numbers. Every update changes the value, so that work which is wrongly executed twice shows in the sum.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;

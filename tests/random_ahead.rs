@@ -6,9 +6,8 @@
 //! dead is filled with ones (c-tests/compiler/poison.c). The expected result is that of the same program
 //! built by GCC alone, where nothing is filled.
 
-mod common;
-use common::filled::Filled;
-use common::*;
+use crate::common::filled::Filled;
+use crate::common::*;
 
 /// Levels 1 to so many; level l has 2^l rows, and a halo.
 const TOP: u64 = 4;

@@ -4,9 +4,8 @@
 //! filled with ones (c-tests/compiler/poison.c). The expected result is that of the same program built by GCC
 //! alone, where nothing is filled.
 
-mod common;
-use common::filled::Filled;
-use common::*;
+use crate::common::filled::Filled;
+use crate::common::*;
 use std::fmt::Write;
 
 /// Elements of an array, as rows and columns.

@@ -3,10 +3,9 @@
 //! after every rollback and restart. The expected result comes from interpreting the program here,
 //! serially.
 
-mod common;
-use common::draws::Draws;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fmt::Write;
 use std::fs;
 use std::ops::Range;

@@ -2,9 +2,8 @@
 //! indices, in inner loops, under conditions, in functions; built with promp-cc and killed at random times. The expected result comes
 //! from interpreting the program here, serially.
 
-mod common;
-use common::draws::{Draws, first_seed, set_count};
-use common::*;
+use crate::common::draws::{Draws, first_seed, set_count};
+use crate::common::*;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;

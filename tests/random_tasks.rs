@@ -2,10 +2,9 @@
 //! worksharing that makes tasks, with failures at random times while checkpoints are taken. All arithmetic is on unsigned integers and what
 //! tasks share is ordered, so a run prints what the same program prints that was compiled without OpenMP.
 
-mod common;
-use common::draws::Draws;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::*;
+use crate::common::*;
 use std::path::PathBuf;
 use std::process::Command;
 

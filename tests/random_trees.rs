@@ -2,12 +2,11 @@
 //! pipes, in place of each other: under `promp run --ckpt` the same lines and the same status as without, and
 //! nobody is left. With PROMP_TEST_LONG: 1,000.
 
-mod common;
-use common::draws::Draws;
-use common::jobs::run;
-use common::left::*;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::jobs::run;
+use crate::common::left::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,8 +1,7 @@
 //! The recipes below packaging/ (docs/install.md): their tools can read them, they are of this version, and
 //! what they name is there. None is built here: each needs its own system.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::fs;
 use std::process::Command;
 

@@ -1,9 +1,8 @@
 //! Sweeps: each program, each thread, sampled points, kinds and delays. A run either prints what libgomp's run prints, or
 //! refuses with status 70. Nothing is wrong, nothing hangs.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::path::Path;
 
 /// Outcomes of a sweep.

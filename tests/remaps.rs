@@ -1,9 +1,8 @@
 //! Memory that is moved (mremap, in its kinds) goes back in rollbacks and restarts, and nothing of it is
 //! taken for unchanged.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 
 #[test]
 fn moved_memory_goes_back() {

@@ -2,9 +2,8 @@
 //! pipes or other files there, and neither a restart nor a rollback writes, cuts, makes or removes anything
 //! by them.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

@@ -3,10 +3,9 @@
 //! The reports are made here, about a program that was just built, so that what must be shown is known: the
 //! places come from the disassembler, lines from addr2line.
 
-mod common;
-use common::browser::browse;
-use common::draws::Draws;
-use common::*;
+use crate::common::browser::browse;
+use crate::common::draws::Draws;
+use crate::common::*;
 use promp_report::{By, Checkpoint, Efficiency, Failure, Mark, Report, Segment, Site, Span, Trace, Track};
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,8 +1,7 @@
 //! What users run into: forks, signals, exit in a region, threads of the program's own, limits, odd settings; and each refusal.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::path::Path;
 use std::process::Command;
 

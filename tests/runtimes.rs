@@ -2,8 +2,7 @@
 //! first line, however it comes; who has a whole runtime of another family, or functions of its own with such
 //! names, goes on.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,8 +1,7 @@
 //! Sections of kernels that promp-cc finds on the control tree, or that directives mark: where they begin and
 //! end, how many are verified, and what is wrong with marks.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;

@@ -1,8 +1,7 @@
 //! What promp-cc says of calls that ask for the number of threads: is it only shown, or where does it get?
 //! (plugin/src/checkpoints/taint.cc; restarts by it: tests/elsewhere.rs.)
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::fs;
 use std::process::Command;
 use std::time::Duration;

@@ -2,10 +2,9 @@
 //! that thread, on its own stack, with its mask; nobody hears that there is no such thread; a collector that
 //! stops the world by signals works.
 
-mod common;
-use common::draws::Draws;
-use common::saved::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::saved::*;
+use crate::common::*;
 use std::path::PathBuf;
 
 /// How a signal is sent to a thread: by libc's functions, by libc's with the id that the thread had at first,

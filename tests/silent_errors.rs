@@ -1,9 +1,8 @@
 //! Silent errors of kernels on *separate*: found and repaired bit for bit, none where there is none,
 //! kernels that cannot be verified named. On a GPU: tools/gpu_folder.sh.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::path::Path;
 
 const COPIES: &str = "copies";

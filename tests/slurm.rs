@@ -2,10 +2,9 @@
 //! preempted three times, its program's output is that of a run that was left alone. With PROMP_TEST_LONG,
 //! as root.
 
-mod common;
-use common::jobs::*;
-use common::saved::*;
-use common::*;
+use crate::common::jobs::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

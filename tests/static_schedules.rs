@@ -1,8 +1,7 @@
 //! Static loops built with promp-cc: which may be dealt in another way, and that those which a program can
 //! count on stay as they are, whatever the tuner and whoever recovers them.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;

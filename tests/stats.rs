@@ -1,7 +1,6 @@
 //! PROMP_STATS: some lines on standard error when a process ends that has used OpenMP.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::path::Path;
 
 const THREADS: (&str, &str) = ("OMP_NUM_THREADS", "3");

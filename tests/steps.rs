@@ -2,11 +2,10 @@
 //! have ended are left out, those that were cut go on, and those whose output or input is another are
 //! executed again. With PROMP_TEST_LONG: fifty interruptions.
 
-mod common;
-use common::jobs::*;
-use common::left::*;
-use common::saved::*;
-use common::*;
+use crate::common::jobs::*;
+use crate::common::left::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Child, Command};

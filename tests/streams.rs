@@ -1,8 +1,7 @@
 //! Programs between others: what has been read from a pipe cannot be read again, so a rollback or a restart that would need it is refused.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::io::{Read, Write, pipe};
 use std::os::fd::{FromRawFd, OwnedFd};

@@ -1,8 +1,7 @@
 //! Regions and barriers of functions that end in a jump to the runtime: reports name the function that has
 //! them, not its caller, to which the runtime returns.
 
-mod common;
-use common::*;
+use crate::common::*;
 use promp_report::Report;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

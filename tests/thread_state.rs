@@ -1,10 +1,9 @@
 //! What the kernel keeps for each thread stays the logical thread's: through a change of host, a rollback,
 //! a restart. And no host of the runtime's own keeps rights that the program has given up.
 
-mod common;
-use common::draws::Draws;
-use common::kept::*;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::kept::*;
+use crate::common::*;
 
 const FOUR: (&str, &str) = ("OMP_NUM_THREADS", "4");
 const HOW: [&str; 7] = ["setuid", "groups", "and back", "reuid", "keepcaps", "capset", "no new"];

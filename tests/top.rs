@@ -2,8 +2,7 @@
 //!
 //! The live files are made here, of processes that only sleep, so that what must be shown is known.
 
-mod common;
-use common::*;
+use crate::common::*;
 use promp_report::live::{self, Cell, Header, Module, SegmentRow, Tables, ThreadRow};
 use promp_report::words::{Construct, Kind, State, Sync, schedule_code};
 use std::mem::{offset_of, size_of};

@@ -2,9 +2,8 @@
 //! without.
 //! (`PROMP_TEST_WITH=PROMP_TUNE=on` gives it to all runs of the other tests.)
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::process::Command;
 use std::time::Duration;

@@ -1,9 +1,8 @@
 //! The tuner: results are the same whatever it chooses, failures included; what is kept from run to run; what
 //! bad files lead to.
 
-mod common;
-use common::draws::Draws;
-use common::*;
+use crate::common::draws::Draws;
+use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

@@ -1,7 +1,6 @@
 //! The guard of *separate* finds what is not mapped whoever uses it: teams, threads, tasks, OpenACC's loops.
 
-mod common;
-use common::*;
+use crate::common::*;
 
 const GUARD: (&str, &str) = ("PROMP_DEVICES", "separate,guard");
 

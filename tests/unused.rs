@@ -1,9 +1,8 @@
 //! Runs in which nothing of OpenMP happens: whoever asked for something hears so at the end, and the report
 //! says so; nobody else hears anything.
 
-mod common;
-use common::saved::{Scratch, command, read, text};
-use common::*;
+use crate::common::saved::{Scratch, command, read, text};
+use crate::common::*;
 use std::process::Command;
 
 fn promp(args: &[&str], env: &[(&str, &str)]) -> Run {

@@ -1,8 +1,7 @@
 //! Unwinding: backtrace(3), libunwind, gdb and perf see the program's frames from `main` down, in every
 //! thread, wherever it is in the runtime, after a change of host, too.
 
-mod common;
-use common::*;
+use crate::common::*;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -114,9 +113,9 @@ fn gdb_sees_who_waits_after_a_change_of_host() {
 /// A program with checkpoints runs in gdb as it does without: it does not stop at the runtime's signals.
 #[test]
 fn gdb_passes_the_runtimes_signals_on() {
-    let s = common::saved::Scratch::new("gdb-script");
+    let s = crate::common::saved::Scratch::new("gdb-script");
     let (exe, script, dir) = (build("jobs/steps.c", &[]), s.path("script"), s.path("ckpt"));
-    let mut c = Command::new(common::saved::command());
+    let mut c = Command::new(crate::common::saved::command());
     c.arg("gdb-script");
     std::fs::write(&script, limited(c, LIMIT).out).expect("the script");
     let mut c = Command::new("gdb");
@@ -137,7 +136,7 @@ fn gdb_passes_the_runtimes_signals_on() {
         return;
     }
     assert!(run.out.contains("exited normally") && !run.out.contains("received signal"), "{run:?}");
-    assert!(common::saved::has_generation(&dir), "no checkpoint: {run:?}");
+    assert!(crate::common::saved::has_generation(&dir), "no checkpoint: {run:?}");
 }
 
 /// Functions from the innermost one on, of each sample that perf takes of busy.c, with the thread's number.

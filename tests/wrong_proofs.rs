@@ -1,9 +1,8 @@
 //! PROMP_CKPT_POISON=1 finds what was wrongly said to be dead: it says what that is, where it was said, and
 //! who reads it (docs/internals/live-sets.md).
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -7,16 +7,12 @@ import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CARGO = os.environ.get("CARGO", "cargo").split()
-UNITS = ["--workspace", "--exclude", "promp-checks"]
 # What cargo is asked to build for each group.
 GROUPS = {
-    "dev": ["--lib", "--package", "promp", "--package", "promp-sys", "--package", "promp-ckpt",
-            "--package", "promp-device", "--package", "promp-omp", "--package", "promp-recover",
-            "--package", "promp-tools"],
-    # Optimised as the library is, but for link-time optimisation of each test's executable.
-    "release": ["--profile", "checks", *UNITS],
-    "checks": ["--profile", "checks", "--package", "promp-checks"],
+    "units": ["--workspace", "--exclude", "promp-checks"],
+    "checks": ["--package", "promp-checks"],
 }
+PROFILE = ["--profile", "checks"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,10 +38,10 @@ def environment(executable: str, folder: str, package: str) -> dict[str, str]:
     }
 
 
-def artifacts(group: str, binaries: list[str]) -> list[dict] | None:
+def artifacts(group: str) -> list[dict] | None:
     """The executables of a group as cargo describes them; none: it does not build."""
-    only = [word for b in binaries for word in ("--test", b)] if group == "checks" else []
-    command = [*CARGO, "test", "--no-run", "--message-format=json-render-diagnostics", *GROUPS[group], *only]
+    words = ["test", "--no-run", "--message-format=json-render-diagnostics"]
+    command = [*CARGO, *words, *PROFILE, *GROUPS[group]]
     built = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     if built.returncode:
         return None
@@ -66,16 +62,18 @@ def tests_of(group: str, artifact: dict) -> list[Test] | None:
     """The tests of one executable."""
     target, executable = artifact["target"], artifact["executable"]
     folder = str(pathlib.Path(artifact["manifest_path"]).parent)
-    package, binary = package_of(artifact), target["name"]
+    package = package_of(artifact)
+    prefix = "checks/"
     if group != "checks":
         # Programs and libraries may have the same name.
-        binary = f"{package}.{binary}" if set(target["kind"]) & {"bin", "test"} else package
+        binary = f"{package}.{target['name']}" if set(target["kind"]) & {"bin", "test"} else package
+        prefix = f"{group}/{binary}::"
     env = environment(executable, folder, package)
     names = listed(executable, folder, env, [])
     ignored = listed(executable, folder, env, ["--ignored"])
     if names is None or ignored is None:
         return None
-    return [Test(f"{group}/{binary}::{n}", n, executable, folder, package, n in ignored) for n in names]
+    return [Test(prefix + n, n, executable, folder, package, n in ignored) for n in names]
 
 
 def package_of(artifact: dict) -> str:
@@ -84,11 +82,11 @@ def package_of(artifact: dict) -> str:
     return version.split("@")[0] if "@" in version else place.rsplit("/", 1)[-1]
 
 
-def tests(groups: list[str], binaries: list[str]) -> tuple[list[Test], list[str]]:
+def tests(groups: list[str]) -> tuple[list[Test], list[str]]:
     """All tests, and what could not be built or listed."""
     found, unbuilt = [], []
     for group in groups:
-        built = artifacts(group, binaries)
+        built = artifacts(group)
         if built is None:
             unbuilt.append(f"{group}: does not build (cargo's messages are above)")
         for artifact in built or []:
@@ -101,4 +99,4 @@ def tests(groups: list[str], binaries: list[str]) -> tuple[list[Test], list[str]
 
 def documentation() -> bool:
     """Do the examples in the documentation hold?"""
-    return subprocess.run([*CARGO, "test", "--release", "--doc", *UNITS], cwd=ROOT).returncode == 0
+    return subprocess.run([*CARGO, "test", "--doc", *PROFILE, *GROUPS["units"]], cwd=ROOT).returncode == 0
