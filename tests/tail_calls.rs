@@ -66,11 +66,8 @@ fn regions_have_their_own_functions_names() {
         let want = lines(&source, comment);
         let found = regions(&report(&built(&source, &[flags, &["-fno-inline"]].concat()), true)).0;
         for (name, line) in &want {
-            // GCC gives the call the line of what stands in front of it.
-            let near = |(f, l): &&(String, u32)| {
-                (line - 2..=line + 1).contains(l) && (f.contains(name.as_str()) || name == "lambda")
-            };
-            assert!(found.iter().any(|f| near(&f)), "{source} {flags:?}: no {name} {line} in {found:?}");
+            let is = |(f, l): &(String, u32)| l == line && (f.contains(name.as_str()) || name == "lambda");
+            assert!(found.iter().any(is), "{source} {flags:?}: no {name} {line} in {found:?}");
         }
         assert_eq!(found.len(), want.len(), "{source} {flags:?}: {found:?}");
     }

@@ -1,16 +1,27 @@
 //! The line of the construct that a place lies in.
 //!
-//! Compilers give the barrier at the end of a loop the line of the last statement in the loop. A reader looks
-//! for the directive. Where the source is at hand, and not newer than the program, the directive around the
-//! line is found there.
+//! Compilers give the barrier at the end of a loop the line of the last statement in the loop, and a region
+//! that of its first one. A reader looks for the directive. Where the source is at hand, and not newer than
+//! the program, the directive around the line is found there.
 
 use std::path::Path;
 
 /// Directives this far above the line are found.
 const FAR: usize = 400;
 
-/// The line of the directive whose construct contains `line` of `file`, which `module` was built from.
+/// The line of the directive whose construct, at whose end threads wait, contains `line` of `file`, which
+/// `module` was built from.
 pub fn line(file: &str, line: u32, module: &str) -> Option<u32> {
+    around(file, line, module, kind)
+}
+
+/// The line of the directive whose region begins with `line`.
+pub fn region(file: &str, line: u32, module: &str) -> Option<u32> {
+    around(file, line, module, |words| if is_region(words) { Kind::Waits } else { Kind::Other })
+}
+
+/// The line of the directive around `line` that `kind` takes for [`Kind::Waits`].
+fn around(file: &str, line: u32, module: &str, kind: fn(&str) -> Kind) -> Option<u32> {
     let written = |p: &str| Path::new(p).metadata().and_then(|m| m.modified()).ok();
     if written(file)? > written(module)? {
         return None;
@@ -21,11 +32,11 @@ pub fn line(file: &str, line: u32, module: &str) -> Option<u32> {
     if lines.len() < line as usize {
         return None;
     }
-    directive(&lines).map(|n| n as u32 + 1)
+    directive(&lines, kind).map(|n| n as u32 + 1)
 }
 
 /// The index of the directive around the last of `lines`.
-fn directive(lines: &[&str]) -> Option<usize> {
+fn directive(lines: &[&str], kind: fn(&str) -> Kind) -> Option<usize> {
     // Braces closed less braces opened on the way up; and the least of that so far: what lies deeper is
     // another block.
     let (mut depth, mut outermost) = (0i32, 0i32);
@@ -78,8 +89,18 @@ enum Kind {
     Other,
 }
 
+fn names(words: &str) -> impl Iterator<Item = &str> {
+    words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty())
+}
+
+/// Does a team begin there?
+fn is_region(words: &str) -> bool {
+    let directive = ["target", "teams", "distribute", "parallel", "loop"];
+    names(words).take_while(|w| directive.contains(w)).any(|w| matches!(w, "parallel" | "teams"))
+}
+
 fn kind(words: &str) -> Kind {
-    let mut words = words.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
+    let mut words = names(words);
     let (mut region, mut first) = (false, true);
     for w in words.by_ref() {
         match w {
@@ -103,7 +124,15 @@ mod tests {
     /// The line of the directive, from 1, for each line of a text.
     fn all(text: &str) -> Vec<Option<usize>> {
         let lines: Vec<&str> = text.lines().collect();
-        (1..=lines.len()).map(|n| directive(&lines[..n]).map(|i| i + 1)).collect()
+        (1..=lines.len()).map(|n| directive(&lines[..n], kind).map(|i| i + 1)).collect()
+    }
+
+    #[test]
+    fn regions() {
+        assert!(
+            is_region(" parallel for reduction(+ : s)") && is_region(" target teams distribute parallel for")
+        );
+        assert!(!is_region(" for") && !is_region(" single") && !is_region(" taskloop if(parallel)"));
     }
 
     #[test]

@@ -30,11 +30,17 @@ impl Code {
     }
 
     /// The code from `at` on, to the end of its section.
-    fn from(&self, at: u64) -> Option<&[u8]> {
+    pub(super) fn from(&self, at: u64) -> Option<&[u8]> {
         let of = |(from, code): &'_ (u64, Vec<u8>)| {
             usize::try_from(at.checked_sub(*from)?).ok().filter(|&i| i < code.len())
         };
         self.sections.iter().find_map(|s| Some(&s.1[of(s)?..]))
+    }
+
+    /// For tests: a section at `at`.
+    #[cfg(test)]
+    pub(super) fn at(at: u64, code: Vec<u8>) -> Self {
+        Self { sections: vec![(at, code)], stubs: Vec::new() }
     }
 
     /// Where the direct call goes that returns to `address`, if it goes to code of the module.

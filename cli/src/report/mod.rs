@@ -15,6 +15,7 @@ mod last_calls;
 mod losses;
 pub mod picture;
 pub mod places;
+mod region_body;
 pub mod text;
 mod verdicts;
 

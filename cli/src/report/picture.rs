@@ -130,8 +130,8 @@ impl Picture {
 impl Row {
     /// Names a segment; what is found is kept in it, too.
     fn new(index: usize, s: &mut Segment, sites: &Sites, places: &mut Places) -> Self {
-        let begin = sites.0.as_ref().map(|p| places.find(p));
-        let end = sites.1.as_ref().map(|p| places.find(p));
+        let begin = sites.0.as_ref().map(|p| places.of(p, &s.from));
+        let end = sites.1.as_ref().map(|p| places.of(p, &s.to));
         // Compilers give the call at the end of a construct the construct's own line; a region and serial
         // code are known by where they begin.
         let by_end = !["region end", "exit", "region"].contains(&s.to.as_str());

@@ -6,6 +6,7 @@
 //! that, the module and the offset in it stand for the place.
 
 use super::last_calls::Code;
+use super::{construct, region_body};
 use addr2line::{Loader, gimli};
 use object::{Object, ObjectSection, ObjectSymbol};
 use promp_report::Site;
@@ -69,8 +70,7 @@ impl Places {
     pub fn find(&mut self, site: &Site) -> Place {
         let module = self.module(site);
         let mut place = Place { address: address(site), ..Place::default() };
-        // The call itself lies before the address that it returns to; that may be the next line's.
-        let at = module.code.jumped(site.offset, &module.symbols).unwrap_or(site.offset.saturating_sub(1));
+        let at = module.call(site);
         if let Some(loader) = &module.loader {
             debug_information(loader, at, &mut place);
         }
@@ -87,6 +87,31 @@ impl Places {
         {
             place.symbol = Some(module.symbols[i].2.clone());
             place.function = Some(readable(&module.symbols[i].2));
+        }
+        place
+    }
+
+    /// The place of a synchronisation: of a region the line of its directive, as far as that is known.
+    pub fn of(&mut self, site: &Site, synchronisation: &str) -> Place {
+        let mut place = self.find(site);
+        if !synchronisation.starts_with("region") {
+            return place;
+        }
+        let module = self.module(site);
+        let body = region_body::handed_over(&module.code, &module.symbols, module.call(site));
+        let mut inner = Place::default();
+        if let Some((loader, body)) = module.loader.as_ref().zip(body) {
+            debug_information(loader, body, &mut inner);
+        } else if place.symbol.as_ref().is_some_and(|s| s.contains(region_body::OUTLINED)) {
+            inner.clone_from(&place);
+        }
+        if let (Some(file), Some(line)) = (inner.file, inner.line) {
+            place.line = construct::region(&file, line, &site.module).or(Some(line));
+            place.file = Some(file);
+            // The call may have been inlined elsewhere.
+            let stem = inner.symbol.as_ref().and_then(|s| s.split(region_body::OUTLINED).next());
+            place.symbol = stem.map(str::to_owned).or(place.symbol);
+            place.function = inner.function.or(place.function);
         }
         place
     }
@@ -258,6 +283,11 @@ fn without_parameters(name: &str) -> &str {
 }
 
 impl Module {
+    /// A byte of the call that returns to `site`, which may be the next line's; or of a function's last jump.
+    fn call(&self, site: &Site) -> u64 {
+        self.code.jumped(site.offset, &self.symbols).unwrap_or(site.offset.saturating_sub(1))
+    }
+
     fn open(path: &str, build_id: &str) -> Self {
         let with =
             |loader, note| Self { loader, symbols: Vec::new(), code: Code::default(), note, bare: false };
