@@ -55,6 +55,12 @@ unsafe extern "C" {
     fn promp_composition() -> *const ();
 }
 
+/// Who recovers.
+#[inline(always)]
+fn recovery() -> &'static dyn team::recovery::Recovery {
+    composition().recovery
+}
+
 /// That of this library.
 fn composition() -> &'static Composition {
     // SAFETY: `composed` alone defines the name, and says there that it is one, which stays.

@@ -6,7 +6,7 @@
 //! program's own beside a team. So where slices are lost again and again, and not to members of teams, nobody steps aside for a while, and for
 //! longer if it is still so afterwards (docs/internals/performance.md, "Beside others").
 
-use super::pool::cpus;
+use super::cpus::cpus;
 use super::registry;
 use super::thread::Thread;
 use crate::sys::syscall;

@@ -2,17 +2,16 @@
 
 use super::meet::Way;
 use super::member::Member;
-use super::recovery::recovery;
 use super::team::Team;
 use super::thread::{self, HOT_DEPTH, Thread};
 use super::{bind, carrier, pool, promises, room, setup};
-use crate::composition;
 use crate::icv::read::fatal;
 use crate::icv::{self, Globals};
 use crate::observe::Event;
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
 use crate::sys::{cpu_time, env, host, out, reach, runtimes, signals, syscall};
+use crate::{composition, recovery};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 static INIT: Lock = Lock::new();

@@ -1,13 +1,14 @@
 //! The pool of workers: logical threads with libc threads of their own, kept for the life of the process.
 
 use super::aside::step_aside;
+use super::cpus::cpus;
 use super::event::Patience;
-use super::recovery::recovery;
 use super::team::Team;
 use super::thread::{self, Thread};
 use super::{carrier, crew, room};
 use crate::icv::globals;
 use crate::observe::Event;
+use crate::recovery;
 use crate::say;
 use crate::sys::limits;
 use crate::sys::lock::{self, Locked};
@@ -226,23 +227,4 @@ pub(crate) fn patience(threads: u32) -> Patience {
         _ => 0,
     };
     Patience { rounds, crowded, yields }
-}
-
-/// How many CPUs the process' threads may use at the same time.
-pub(crate) fn cpus() -> u32 {
-    globals().procs.min(machine())
-}
-
-fn machine() -> u32 {
-    static N: AtomicU32 = AtomicU32::new(0);
-    match N.load(Relaxed) {
-        0 => {
-            let g = globals();
-            // Bound threads run on their places, whatever the caller's mask.
-            let n = if g.places.is_empty() { limits::affinity_mask().len() as u32 } else { g.procs };
-            N.store(n, Relaxed);
-            n
-        }
-        n => n,
-    }
 }

@@ -5,12 +5,12 @@
 //! Objects of this type live in the arena and are never unmapped, so `&'static Thread` is always valid
 //! memory.
 
-use super::recovery::Room;
+use super::recovery_state::Room;
 use super::{alone::Alone, member::Member, orders::Dock, room, team::Team};
 use crate::ckpt::dead_memory_claims::Claims;
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
-use crate::save::{Save, gauge::Gauge, unsaved_time};
+use crate::save::{Save, gauge::Gauge, unsaved_clock};
 use crate::sys::host::{self, Identity};
 use crate::sys::{asm, own::Own, tls};
 use crate::task::{Task, group, included, slab::Slab};
@@ -117,7 +117,7 @@ pub struct Thread {
     /// What saving old values costs.
     pub gauge: Gauge,
     /// For how long its work could not have been executed again.
-    pub(crate) unsaved: unsaved_time::Clock,
+    pub(crate) unsaved: unsaved_clock::Clock,
     /// What recovery keeps of it.
     pub room: Room,
     /// What listeners keep with it.
@@ -186,7 +186,7 @@ impl Thread {
             watched: Own::new(false),
             undo: undo::Log::default(),
             gauge: Gauge::default(),
-            unsaved: unsaved_time::Clock::default(),
+            unsaved: unsaved_clock::Clock::default(),
             room: Room::default(),
             words: OfThread::default(),
             calls_out: AtomicU32::new(0),

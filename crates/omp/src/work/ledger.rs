@@ -9,7 +9,7 @@
 use super::dispenser::Range;
 use crate::sys::own::Own;
 use crate::team::member::Member;
-use crate::team::recovery::recovery;
+use crate::recovery;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 

@@ -7,8 +7,8 @@ use super::share::{Maker, Shape, Share};
 use super::{batch, dispenser::Range, ledger::Before, ordered, site, survivors, tune};
 use crate::observe::event::{Construct, Event, Row, Set};
 use crate::save::{proof, unsaved_time};
-use crate::team::{event::Waiters, member::Member, promises, recovery::recovery, team::Team, thread::Thread};
-use crate::{icv::Sched, observe, sys::time};
+use crate::team::{event::Waiters, member::Member, promises, team::Team, thread::Thread};
+use crate::{icv::Sched, observe, recovery, sys::time};
 
 /// Enters the next construct, which is to be what `want` says; `None`: it has no iterations. True if `thr` is
 /// the first; then `made` may add to the descriptor before others see it.
