@@ -27,6 +27,23 @@ pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 /// The first use of a global initialises the runtime.
 static INITIALISE: fn() -> &'static icv::Globals = team::init::runtime;
 
+/// What parts of this crate call of others that stand above them: all of it, and all of it seldom.
+mod upward {
+    use super::team::cpu_spread::Home;
+    use super::team::{registry, thread};
+
+    /// Where the calling thread is at home, if it is a logical one: asked where one is woken.
+    #[inline]
+    pub(crate) fn home_of_caller() -> Option<&'static Home> {
+        thread::known().map(|thr| &thr.home)
+    }
+
+    /// See [`registry::cpu_time_of_members`]: asked where a slice of time was lost.
+    pub(crate) fn cpu_time_of_members() -> u64 {
+        registry::cpu_time_of_members()
+    }
+}
+
 /// What the library adds to this crate.
 pub struct Composition {
     /// The runtime whose threads checkpoints save.

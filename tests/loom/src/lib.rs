@@ -108,7 +108,7 @@ mod sys {
 }
 
 /// To step aside is always a good idea here.
-mod aside {
+mod cpu_yield {
     pub fn step_aside() -> bool {
         loom::thread::yield_now();
         true
@@ -116,7 +116,7 @@ mod aside {
 }
 
 /// Where threads run does not matter to the models.
-mod room {
+mod cpu_spread {
     #[derive(Default)]
     pub struct Waker;
 

@@ -4,7 +4,7 @@ use super::meet::Way;
 use super::member::Member;
 use super::team::Team;
 use super::thread::{self, HOT_DEPTH, Thread};
-use super::{bind, carrier, pool, promises, room, setup};
+use super::{bind, carrier, cpu_spread, pool, promises, setup};
 use crate::icv::read::fatal;
 use crate::icv::{self, Globals};
 use crate::observe::Event;
@@ -149,7 +149,7 @@ extern "C" fn thread_exits(p: *mut libc::c_void) {
     thr.in_runtime.store(1, Relaxed);
     setup::release_hot(thr);
     thr.tell(Event::ThreadEnd);
-    room::move_out(thr);
+    cpu_spread::move_out(&thr.home);
     carrier::end(thr);
     thread::set_current(None);
     pool::give_back_thread(thr);

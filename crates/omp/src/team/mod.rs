@@ -2,10 +2,11 @@
 
 pub mod affinity_text;
 pub mod alone;
-pub(crate) mod aside;
 pub(crate) mod barrier;
 pub(crate) mod bind;
 pub(crate) mod carrier;
+pub(crate) mod cpu_spread;
+pub(crate) mod cpu_yield;
 pub(crate) mod cpus;
 pub(crate) mod crew;
 pub mod event;
@@ -22,7 +23,6 @@ pub mod recovery;
 pub mod recovery_state;
 pub mod region;
 pub mod registry;
-pub(crate) mod room;
 mod saved_thread;
 pub mod setup;
 pub mod shrink;

@@ -1,11 +1,11 @@
 //! The pool of workers: logical threads with libc threads of their own, kept for the life of the process.
 
-use super::aside::step_aside;
+use super::cpu_yield::step_aside;
 use super::cpus::cpus;
 use super::event::Patience;
 use super::team::Team;
 use super::thread::{self, Thread};
-use super::{carrier, crew, room};
+use super::{carrier, cpu_spread, crew};
 use crate::icv::globals;
 use crate::observe::Event;
 use crate::recovery;
@@ -36,7 +36,7 @@ pub(crate) fn fork_lock() -> &'static crate::sys::lock::Lock {
 pub(crate) fn forget_workers() {
     POOL.with(|p| *p = Pool { idle: Vec::new(), teams: Vec::new(), threads: Vec::new() });
     WORKERS.store(0, Relaxed);
-    room::forget_others();
+    cpu_spread::forget_others();
 }
 
 /// Workers created so far.
@@ -191,7 +191,7 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
         last = Some(order);
     }
     thr.tell(Event::ThreadEnd);
-    room::move_out(thr);
+    cpu_spread::move_out(&thr.home);
     carrier::end(thr);
     thread::set_current(None);
     WORKERS.fetch_sub(1, Relaxed);

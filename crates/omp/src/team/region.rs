@@ -403,7 +403,7 @@ fn begin_implicit(
         m.rest.set((0, 0));
         m.ledger.begin_construct();
     }
-    if m.place.get().2 != thr.bound.get() {
+    if m.place.get().2 != thr.home.bound.get() {
         bind::follow(thr, m);
     }
 }

@@ -6,7 +6,7 @@
 //! memory.
 
 use super::recovery_state::Room;
-use super::{alone::Alone, member::Member, orders::Dock, room, team::Team};
+use super::{alone::Alone, cpu_spread::Home, member::Member, orders::Dock, team::Team};
 use crate::ckpt::dead_memory_claims::Claims;
 use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
@@ -86,14 +86,10 @@ pub struct Thread {
     pub ended: AtomicU64,
     /// Is this a worker of the pool (not a thread of the program's own)?
     pub worker: Own<bool>,
-    /// Place the host is bound to; `u32::MAX`: not bound.
-    pub(crate) bound: Own<u32>,
-    /// The host's CPU time when it was looked at last (team/aside.rs), in nanoseconds.
+    /// Its CPU, and the place that its host is bound to.
+    pub(crate) home: Home,
+    /// The host's CPU time when it was looked at last (team/cpu_yield.rs), in nanoseconds.
     pub(crate) used: AtomicU64,
-    /// When it stepped aside last (team/room.rs), in nanoseconds.
-    pub(crate) moved: Own<u64>,
-    /// The CPU that is its home (room.rs).
-    pub(crate) home: Own<u32>,
     /// What OMP_DISPLAY_AFFINITY has shown last: (thread, size, place).
     pub(crate) shown: Own<(u32, u32, u32)>,
     /// Its seat for checkpoints (ckpt/freeze/seats.rs), from 1; 0 if it has none.
@@ -171,10 +167,8 @@ impl Thread {
             identity: Own::new(None),
             ended: AtomicU64::new(0),
             worker: Own::new(worker),
-            bound: Own::new(u32::MAX),
+            home: Home::default(),
             used: AtomicU64::new(0),
-            moved: Own::new(0),
-            home: Own::new(room::NOWHERE),
             shown: Own::new((u32::MAX, 0, 0)),
             seat_number: Own::new(0),
             claims: Own::new(None),

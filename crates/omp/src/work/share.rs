@@ -18,7 +18,7 @@ use crate::icv::Sched;
 use crate::observe::event::Work;
 use crate::sys::{lock::Locked, own::Own, sync::touch, syscall::sched_yield};
 use crate::recovery;
-use crate::team::{aside::step_aside, member::Member};
+use crate::team::{cpu_yield::step_aside, member::Member};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use core::{mem::offset_of, ptr::NonNull};
 use crossbeam_utils::CachePadded;
