@@ -5,7 +5,7 @@ use crate::icv::Sched;
 use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::sys::asm;
-use crate::task::included::SERIAL;
+use crate::task::lightness::SERIAL;
 use crate::task::{group, reduction};
 use crate::team::region;
 use crate::team::team::Team;

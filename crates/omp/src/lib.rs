@@ -30,12 +30,19 @@ static INITIALISE: fn() -> &'static icv::Globals = team::init::runtime;
 /// What parts of this crate call of others that stand above them: all of it, and all of it seldom.
 mod upward {
     use super::team::cpu_spread::Home;
-    use super::team::{registry, thread};
+    use super::team::thread::{self, Thread};
+    use super::team::{init, registry};
 
     /// Where the calling thread is at home, if it is a logical one: asked where one is woken.
     #[inline]
     pub(crate) fn home_of_caller() -> Option<&'static Home> {
         thread::known().map(|thr| &thr.home)
+    }
+
+    /// See [`init::adopt_caller`]: a thread's first call.
+    #[inline(always)]
+    pub(crate) fn adopt_caller() -> &'static Thread {
+        init::adopt_caller()
     }
 
     /// See [`registry::cpu_time_of_members`]: asked where a slice of time was lost.

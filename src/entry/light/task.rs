@@ -1,4 +1,4 @@
-//! Light ways of tasks: one that is executed at once (task/included.rs), `taskwait` with nothing to wait for,
+//! Light ways of tasks: one that is executed at once (task/included_tasks.rs), `taskwait` with nothing to wait for,
 //! `taskyield`, and pointers to reductions' copies.
 
 use super::light;
@@ -7,7 +7,8 @@ use crate::save::{self, SaveKind};
 use crate::sys::asm::{FRAME, IN_RUNTIME, LAZY, LIGHT, MEMBER, PENDING, PROGRESS, TASK};
 use crate::sys::cfi::{off_frame, save_registers};
 use crate::task::group::Group;
-use crate::task::included::{self, INCLUDED, LAST, PLAIN, SPECIAL};
+use crate::task::included_tasks;
+use crate::task::lightness::{INCLUDED, LAST, PLAIN, SPECIAL};
 use crate::task::pool::ENOUGH;
 use crate::task::{GROUP, SPAWNED, flag};
 use crate::team::member::Member;
@@ -237,13 +238,13 @@ keep!(GOMP_task);
 
 /// Executes a task within the runtime call.
 extern "C" fn within(func: usize, data: usize) {
-    included::call(current(), (func, data));
+    included_tasks::call(current(), (func, data));
 }
 
 /// A task that began as a call and had to be made is over.
 extern "C" fn settled() {
     let thr = current();
-    included::end_settled(thr);
+    included_tasks::end_settled(thr);
     // Calls may have become save points meanwhile: none that lies in the task counts any more.
     save::point(thr, SaveKind::After(0));
 }

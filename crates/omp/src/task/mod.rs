@@ -12,8 +12,9 @@ pub(crate) mod count;
 pub mod depend;
 pub(crate) mod deque;
 pub mod group;
-pub mod included;
+pub mod included_tasks;
 pub(crate) mod left;
+pub mod lightness;
 #[cfg(test)]
 mod lines;
 pub(crate) mod list;

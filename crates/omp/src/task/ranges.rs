@@ -8,7 +8,7 @@
 //!
 //! **Many.** Of a loop with more than [`MANY`] pieces for each thread other runtimes execute all at once,
 //! and nobody relies on more. Pieces of these that are short are executed by one thread, up to [`MANY`]
-//! without being tasks at all (included.rs), and the upper half of a range is split off again only when the
+//! without being tasks at all (included_tasks.rs), and the upper half of a range is split off again only when the
 //! one before was taken.
 //!
 //! **Who waits for what.** Ranges are siblings, children of the task with the taskloop, so that whoever
@@ -20,7 +20,7 @@
 //! compiler's to be copied, the creator makes the tasks one after the other, as it does where it is to
 //! execute them itself.
 
-use super::included::Several;
+use super::included_tasks::Several;
 use super::left::Left;
 use super::pool::TaskPool;
 use super::run::{self, run_body};

@@ -130,7 +130,7 @@ pub unsafe fn begin_region(thr: &'static Thread, data: usize, threads: u32) {
 /// `ptrs` has `count + originals` words; the registrations are intact.
 pub unsafe fn remap(thr: &'static Thread, count: usize, originals: usize, ptrs: *mut usize) {
     let id = thr.num() as usize;
-    // A task that is only a call (included.rs) is in the group of the one around it: it need not be made.
+    // A task that is only a call (included_tasks.rs) is in the group of the one around it: it need not be made.
     let chain = thr.task.get().and_then(|t| t.group.get()).map_or(0, |g| g.reductions.get());
     for i in 0..count {
         // SAFETY: by the caller's promise.

@@ -1,6 +1,7 @@
 //! taskloop (OpenMP 5.1, section 2.12.2): how iterations are dealt to tasks.
 
-use super::included::{Several, is_special};
+use super::included_tasks::Several;
+use super::lightness::is_special;
 use super::ranges::{self, MANY};
 use super::spawn::{Spec, is_just_a_call, spawn_or_execute};
 use super::{flag, group, reduction};

@@ -8,7 +8,7 @@
 //! Between two executions that are measured lie as many as the search says; only these two look at clocks.
 //! The plain ones between them do not come here at all: entry/light/region.rs.
 
-use super::setup::Asked;
+use super::region_request::Asked;
 use crate::sys::own::Own;
 use crate::task::Task;
 use crate::work::tune::regions;

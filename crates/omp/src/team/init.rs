@@ -1,6 +1,6 @@
 //! Initialisation, at the first call of a thread; fork; the end of the program's own threads.
 
-use super::meet::Way;
+use super::barrier_way::Way;
 use super::member::Member;
 use super::team::Team;
 use super::thread::{self, HOT_DEPTH, Thread};

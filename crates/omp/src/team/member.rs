@@ -116,6 +116,12 @@ impl Member {
         self.team.get().expect("a member in use belongs to a team")
     }
 
+    /// Its thread: a member in use, other than a team's first, is a worker's.
+    #[inline(always)]
+    pub(crate) fn worker(&self) -> &'static Thread {
+        self.thread.get().expect("a member in use has a thread")
+    }
+
     /// The sequence number of the construct the thread is in. The descriptor has it, too, on a line that
     /// others change.
     #[inline(always)]

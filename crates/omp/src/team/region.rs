@@ -17,7 +17,7 @@ use crate::observe::event::{Event, Set, Sync};
 use crate::save;
 use crate::sys::asm;
 use crate::task::group::Group;
-use crate::task::included;
+use crate::task::lightness::lighten;
 use crate::work::loops;
 use crate::work::share::Share;
 use crate::work::tune::regions;
@@ -182,7 +182,7 @@ fn enter(thr: &'static Thread, m: &'static Member, team: &'static Team, again: b
     thr.held.set(0);
     if again {
         thr.enter(m);
-        included::lighten(thr);
+        lighten(thr);
     } else {
         belong(thr, m, team);
     }
@@ -246,7 +246,7 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     let outer = team.primary.parent.get().expect("set at start");
     thr.enter(outer);
     thr.task.set(outside.task);
-    if setup::is_prepared(thr, team.member(0), team.primary.since.get()) {
+    if thr.is_prepared(team.member(0), team.primary.since.get()) {
         // Nothing was promised, and so nothing saved that would not be saved outside.
         thr.light.set(outside.light);
     } else {
@@ -306,7 +306,7 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
     }
     let team = member.team();
     take_part(thr, member, epoch);
-    if !setup::is_prepared(thr, member, since) {
+    if !thr.is_prepared(member, since) {
         belong(thr, member, team);
         thr.prepared.set(Some((member, since)));
     }

@@ -11,8 +11,8 @@
 //! the above is set up each time.
 
 use super::barrier::Shape;
-use super::meet::Way;
-use super::member::Member;
+use super::barrier_way::Way;
+use super::region_request::Asked;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
 use super::{bind, crew, pool, promises, region, shrink};
@@ -23,41 +23,14 @@ use crate::icv::{Icvs, globals};
 use crate::observe;
 use crate::observe::event::Set;
 use crate::proofs::{join, tables};
-use crate::task::included::{self, PLAIN, SERIAL};
+use crate::task::lightness::{PLAIN, SERIAL, lighten};
 use crate::work::tune::regions;
-use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Threads in regions beyond the initial ones; kept only when there is a thread limit.
 static BUSY: AtomicU32 = AtomicU32::new(0);
 
-/// See the module's text.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Asked {
-    /// The num_threads clause's value, 0 without one.
-    threads: u32,
-    /// The proc_bind clause, as the ABI has it.
-    flags: u32,
-    /// By how many threads teams are smaller, for those that have failed.
-    retired: u32,
-    /// Which objects have tables of the compile side: whether private state is saved hangs on it.
-    tables: u32,
-    /// How many workers there are: how long members of nested teams wait awake hangs on it.
-    workers: u32,
-}
-
 impl Asked {
-    /// For the light way (entry/light/region.rs).
-    pub const THREADS: usize = offset_of!(Self, threads);
-    /// See [`Asked::THREADS`].
-    pub const FLAGS: usize = offset_of!(Self, flags);
-    /// See [`Asked::THREADS`].
-    pub const RETIRED: usize = offset_of!(Self, retired);
-    /// See [`Asked::THREADS`].
-    pub const TABLES: usize = offset_of!(Self, tables);
-    /// See [`Asked::THREADS`].
-    pub const WORKERS: usize = offset_of!(Self, workers);
-
     #[inline(always)]
     fn now(threads: u32, flags: u32) -> Self {
         Self {
@@ -97,7 +70,7 @@ fn set_up_or_do(thr: &'static Thread, call: (usize, usize), asked: Asked) -> Opt
     if thr.alone_in.is_plain(call.0, asked, |t| thr.is_in(Some(t))) && plainly(thr, call) {
         // A region of several threads may have begun before it was noted, and ended behind that.
         if thr.light.get() & (PLAIN | SERIAL) == PLAIN {
-            included::lighten(thr);
+            lighten(thr);
         }
         return None;
     }
@@ -149,7 +122,7 @@ fn as_tuned(
         && is_serial_again(thr)
     {
         thr.alone_in.note_plain(call.0, site, asked, thr.task());
-        included::lighten(thr);
+        lighten(thr);
         if plainly(thr, call) {
             if let Some(measured) = fed.measured {
                 regions::ended(measured, 1);
@@ -180,12 +153,6 @@ fn is_serial_again(thr: &'static Thread) -> bool {
 #[inline(always)]
 fn plainly(thr: &'static Thread, call: (usize, usize)) -> bool {
     !observe::wants(const { Set::BEGIN.and(Set::END) }) && region::execute_plainly(thr, call)
-}
-
-/// Is `thr` prepared for regions of setting-up `since` as member `m`?
-#[inline(always)]
-pub(crate) fn is_prepared(thr: &'static Thread, m: &'static Member, since: u64) -> bool {
-    thr.prepared.get().is_some_and(|(of, s)| core::ptr::eq(of, m) && s == since)
 }
 
 #[inline(never)]
@@ -370,17 +337,11 @@ fn alone(thr: &'static Thread) -> &'static Team {
     team
 }
 
-/// The worker of a member in use.
-#[inline(always)]
-pub(crate) fn worker_of(m: &'static Member) -> &'static Thread {
-    m.thread.get().expect("a member in use has a thread")
-}
-
 /// Gives workers of a team back to the pool: `members`, which may be none. None of the team's workers
 /// sleeps at the end of its last region then, where only the team's primary thread would wake it.
 pub(crate) fn dismiss(team: &'static Team, members: core::ops::Range<u32>) {
     team.event.notify();
-    pool::give_back(members.map(|i| worker_of(team.member(i))));
+    pool::give_back(members.map(|i| team.member(i).worker()));
 }
 
 /// Releases the teams that a thread keeps for its regions: when it ends, or goes back to the pool. In the

@@ -8,12 +8,11 @@
 use super::recovery_state::Room;
 use super::{alone::Alone, cpu_spread::Home, member::Member, orders::Dock, team::Team};
 use crate::ckpt::dead_memory_claims::Claims;
-use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
 use crate::save::{Save, gauge::Gauge, unsaved_clock};
 use crate::sys::host::{self, Identity};
 use crate::sys::{asm, own::Own, tls};
-use crate::task::{Task, group, included, slab::Slab};
+use crate::task::{Task, group, slab::Slab};
 use crate::undo;
 use core::mem::offset_of;
 use core::ptr::NonNull;
@@ -44,9 +43,9 @@ pub struct Thread {
     pub progress: AtomicU32,
     /// The current task; see [`Thread::task`].
     pub task: Own<Option<&'static Task>>,
-    /// Tasks below it that it is in and that are no tasks yet (task/included.rs).
+    /// Tasks below it that it is in and that are no tasks yet (task/included_tasks.rs).
     pub(crate) lazy: Own<u32>,
-    /// What calls may be light here (task/included.rs).
+    /// What calls may be light here (task/lightness.rs).
     pub(crate) light: Own<u32>,
     /// The current membership.
     pub member: Own<Option<&'static Member>>,
@@ -249,40 +248,11 @@ impl Thread {
         self.member().num.get()
     }
 
-    /// The current task.
-    #[inline(always)]
-    pub fn task(&'static self) -> &'static Task {
-        if self.lazy.get() != 0 {
-            included::settle(self);
-        }
-        self.task.get().expect("a thread in the runtime has a task")
-    }
-
     /// Is `task` the current task?
     #[inline(always)]
     pub(crate) fn is_in(&self, task: Option<&'static Task>) -> bool {
         let address = |t: Option<&'static Task>| t.map(core::ptr::from_ref);
         self.lazy.get() == 0 && address(self.task.get()) == address(task)
-    }
-
-    /// Something that regions are set up from has changed (setup.rs).
-    #[inline]
-    pub fn unprepare(&self) {
-        self.prepared.set(None);
-        self.alone_in.unprepare();
-        self.light.set(self.light.get() & !included::SERIAL);
-    }
-
-    /// Replaces the current task's ICVs.
-    pub fn set_icvs(&'static self, icvs: Icvs) {
-        self.task().icvs.set(icvs);
-        self.unprepare();
-    }
-
-    /// Another place in a league.
-    pub fn set_league(&self, league: (u32, u32)) {
-        self.league.set(league);
-        self.unprepare();
     }
 
     /// Makes `m` the current membership, with its implicit task.
@@ -292,12 +262,6 @@ impl Thread {
         self.seat.0.store(m.team() as *const Team as usize, Relaxed);
         self.seat.1.store(m.num.get(), Relaxed);
         self.task.set(Some(&m.implicit));
-    }
-
-    /// Are stacks copied at its save points from here on? Its calls are light only if not.
-    pub(crate) fn set_saving(&'static self, yes: bool) {
-        self.saving.set(yes);
-        included::lighten(self);
     }
 
     /// In a handler: does a stop of this kind have to wait, since the thread is in the runtime? It is noted
@@ -380,7 +344,7 @@ pub(crate) fn set_current(thr: Option<&'static Thread>) {
 pub fn current() -> &'static Thread {
     match known() {
         Some(t) => t,
-        None => super::init::adopt_caller(),
+        None => crate::upward::adopt_caller(),
     }
 }
 
