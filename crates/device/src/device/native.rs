@@ -2,6 +2,7 @@
 
 use crate::icv::{Icvs, globals};
 use crate::task::lightness::lighten;
+use crate::team::activation::activate;
 use crate::team::barrier_way::Way;
 use crate::team::thread::{Thread, current};
 use crate::team::{pool, region};
@@ -30,7 +31,7 @@ pub fn run(call: (usize, usize), thread_limit: u32, device: Option<(u32, Icvs)>)
     thr.enter(m);
     lighten(thr);
     thr.set_league((0, 1));
-    region::activate(thr, call, (0, 0));
+    activate(thr, call, (0, 0));
     thr.enter(member);
     thr.task.set(task);
     lighten(thr);

@@ -1,18 +1,20 @@
 //! Tasks that are executed at once, as calls.
 //!
-//! Such a task is a call of its function and little else, so it becomes one: no activation, and no [`Task`]. The thread counts those that
-//! it is in ([`Thread::lazy`]); they are the innermost ones it executes. Only if one does something for which it must be
-//! a task of its own (creates another, starts a region, sets an ICV …: whatever asks for [`Thread::task`]), all that are counted are
-//! made, in [`settle`], and the count is 0. When the function returns and the count is 0, this has happened to its task, which
-//! is then ended in [`end_settled`]; else the count goes down. The calls themselves are in entry/light.rs.
+//! Such a task is a call of its function and little else, so it becomes one: no activation, and no [`Task`].
+//! The thread counts those that it is in ([`Thread::lazy`]); they are the innermost ones it executes. Only if
+//! one does something for which it must be a task of its own (creates another, starts a region, sets an ICV
+//! …: whatever asks for [`Thread::task`]), all that are counted are made, in [`settle`], and the count is 0.
+//! When the function returns and the count is 0, this has happened to its task, which is then ended in
+//! [`end_settled`]; else the count goes down. The calls themselves are in entry/light.rs.
 //!
-//! As far as fault tolerance is concerned, what happens in them is work of the caller. That is right only where calls are not save points
-//! and faults are not injected at them; [`Thread::light`] says so (lightness.rs).
+//! As far as fault tolerance is concerned, what happens in them is work of the caller. That is right only
+//! where calls are not save points and faults are not injected at them; [`Thread::light`] says so
+//! (lightness.rs).
 
 use super::{Task, run};
 use crate::sys::time;
+use crate::team::activation::activate;
 use crate::team::hold::hold_off;
-use crate::team::region;
 use crate::team::thread::Thread;
 
 /// Clock ticks (about a third of a nanosecond) that a taskloop's task may take to count as short; that
@@ -70,7 +72,7 @@ fn counted(thr: &'static Thread, f: impl FnOnce()) {
 
 /// Executes a task as a call within the runtime call.
 pub fn call(thr: &'static Thread, call: (usize, usize)) {
-    counted(thr, || region::activate(thr, call, (0, 0)));
+    counted(thr, || activate(thr, call, (0, 0)));
 }
 
 /// A taskloop's tasks that are executed at once.
@@ -89,7 +91,7 @@ impl Several {
     /// Calls the body for each, in one activation; ends early if they take long. How many were executed.
     pub(crate) fn run(mut self) -> u64 {
         let this = core::ptr::from_mut(&mut self) as usize;
-        region::activate(self.thr, (Self::body as *const () as usize, this), (0, 0));
+        activate(self.thr, (Self::body as *const () as usize, this), (0, 0));
         self.count
     }
 

@@ -4,7 +4,7 @@ use super::lightness::lighten;
 use super::{Task, detach};
 use crate::observe;
 use crate::observe::event::{Event, Set};
-use crate::team::region;
+use crate::team::activation::activate_here;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 
@@ -79,7 +79,7 @@ pub(crate) fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'stat
     if TELL && let Some(outer) = outer {
         thr.tell(Event::TaskBegin { task: &t.words, outer: &outer.words });
     }
-    region::activate_here(thr, t.call.get(), t.args.get());
+    activate_here(thr, t.call.get(), t.args.get());
     if TELL && let Some(outer) = outer {
         let detached = t.detach.load(Relaxed) & (detach::CLAUSE | detach::FULFILLED) == detach::CLAUSE;
         thr.tell(Event::TaskEnd { task: &t.words, outer: &outer.words, detached });

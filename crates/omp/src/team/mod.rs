@@ -1,5 +1,6 @@
 //! Teams: logical threads, the pool of workers, region start and end, barriers, places.
 
+pub mod activation;
 pub mod affinity_text;
 pub mod alone;
 pub(crate) mod barrier;

@@ -4,6 +4,7 @@
 //! says that it has come to it and then, while the region has not ended, helps with explicit tasks; the primary
 //! waits for all and for the last task, and says that it has ended. A worker that still helps cannot meet tasks of a later region: it takes tasks only if the team's epoch is its own, under the pool's lock.
 
+use super::activation::activate;
 use super::crew::{NO_CREW, call_workers, expect_orders};
 use super::event::Waiters;
 use super::member::{Member, tfd};
@@ -14,8 +15,6 @@ use super::{affinity_text, bind, crew, pool, promises, setup};
 use crate::icv::globals;
 use crate::observe;
 use crate::observe::event::{Event, Set, Sync};
-use crate::save;
-use crate::sys::asm;
 use crate::task::group::Group;
 use crate::task::lightness::lighten;
 use crate::work::loops;
@@ -336,28 +335,6 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
     if TELL {
         tell_end(thr, team);
     }
-}
-
-/// Calls `call` as the current activation of `thr` and restores the enclosing one.
-///
-/// `args` is the memory (address, bytes) that the function may change and that belongs to this activation alone: a task's
-/// argument block.
-#[inline]
-pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
-    activate_here(thr, call, args);
-}
-
-/// [`activate`] without a frame of its own.
-#[inline(always)]
-pub(crate) fn activate_here(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
-    let (frame, base, outer) = (thr.frame.get(), thr.base.load(Relaxed), thr.call.get());
-    thr.call.set(call);
-    save::enter(thr, args);
-    // SAFETY: compiled OpenMP code gave the function and its argument for this purpose; `thr` is the caller.
-    unsafe { asm::promp_call(call.0, call.1, core::ptr::from_ref(thr).addr()) };
-    thr.frame.set(frame);
-    thr.base.store(base, Relaxed);
-    thr.call.set(outer);
 }
 
 /// What others may look at of a member, as it is when its region begins.
