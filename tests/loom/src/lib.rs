@@ -150,8 +150,8 @@ mod event;
 #[path = "../../../crates/omp/src/work/holders.rs"]
 #[allow(dead_code)]
 mod holders;
-#[path = "../../../crates/omp/src/task/left.rs"]
-mod left;
+#[path = "../../../crates/omp/src/task/remainder.rs"]
+mod remainder;
 #[path = "../../../crates/omp/src/work/many.rs"]
 #[allow(dead_code)]
 mod many;
