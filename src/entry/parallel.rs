@@ -11,9 +11,9 @@ use crate::team::activation::activate;
 use crate::team::region;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
-use crate::work::asked::Want;
 use crate::work::bounds::{Bounds, Schedule};
 use crate::work::loops;
+use crate::work::want::Want;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Nothing to prepare.

@@ -30,8 +30,13 @@ static INITIALISE: fn() -> &'static icv::Globals = team::init::runtime;
 /// What parts of this crate call of others that stand above them: all of it, and all of it seldom.
 mod upward {
     use super::team::cpu_spread::Home;
+    use super::team::team::Team;
     use super::team::thread::{self, Thread};
     use super::team::{init, registry};
+    use super::work::bounds::Schedule;
+    use super::work::shape::Shape;
+    use super::work::shape_choice::Iterations;
+    use super::work::tune::{self, regions};
 
     /// Where the calling thread is at home, if it is a logical one: asked where one is woken.
     #[inline]
@@ -48,6 +53,23 @@ mod upward {
     /// See [`registry::cpu_time_of_members`]: asked where a slice of time was lost.
     pub(crate) fn cpu_time_of_members() -> u64 {
         registry::cpu_time_of_members()
+    }
+
+    /// See [`tune::shape`]: only with the tuner.
+    #[inline(always)]
+    pub(crate) fn tuned_shape(
+        shape: Shape,
+        team: &'static Team,
+        given: Schedule,
+        iterations: Iterations,
+        recomputes: bool,
+    ) -> Shape {
+        tune::shape(shape, team, given, iterations, recomputes)
+    }
+
+    /// See [`regions::unmeasured`]: only with the tuner.
+    pub(crate) fn unmeasured(site: u16) -> u32 {
+        regions::unmeasured(site)
     }
 }
 

@@ -11,7 +11,7 @@
 use super::region_request::Asked;
 use crate::sys::own::Own;
 use crate::task::Task;
-use crate::work::tune::regions;
+use crate::upward::unmeasured;
 
 /// How many regions of a kind are remembered.
 const PLACES: usize = 8;
@@ -112,7 +112,7 @@ impl Region {
     #[cold]
     #[inline(never)]
     fn asks(&self) -> bool {
-        let unmeasured = if self.due.get() { 0 } else { regions::unmeasured(self.site.get()) };
+        let unmeasured = if self.due.get() { 0 } else { unmeasured(self.site.get()) };
         if unmeasured == 0 {
             return false;
         }

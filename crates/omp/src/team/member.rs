@@ -10,7 +10,8 @@ use crate::task::pool::MemberTasks;
 use crate::work::batch::Batch;
 use crate::work::ledger::Ledger;
 use crate::work::pace::Pace;
-use crate::work::share::{Shape, Share};
+use crate::work::shape::Shape;
+use crate::work::share::{Maker, Share, ShareRing};
 use core::sync::atomic::AtomicU32;
 use crossbeam_utils::CachePadded;
 
@@ -127,6 +128,43 @@ impl Member {
     #[inline(always)]
     pub(crate) fn construct(&self) -> u64 {
         self.share_seq.get() - 1
+    }
+
+    /// Enters the next one of `shares`, the team's; see [`ShareRing::enter`].
+    #[inline(always)]
+    pub(crate) fn enter_construct(
+        &self,
+        shares: &'static ShareRing,
+        epoch: u64,
+        make: impl Maker,
+    ) -> (&'static Share, Option<u64>) {
+        let seq = self.share_seq.get();
+        self.share_seq.set(seq + 1);
+        self.trip.set(0);
+        self.rest.set((0, 0));
+        self.ledger.begin_construct();
+        let entered = shares.enter(epoch, seq, &self.settled, make);
+        self.share.set(Some(entered.0));
+        entered
+    }
+
+    /// It has passed the barrier at its last construct's end.
+    #[inline]
+    pub fn settle_construct(&self) {
+        if let Some(s) = self.share.get() {
+            let settled = self.share_seq.get();
+            self.settled.set(settled);
+            // One looks.
+            if self.num.get() == 0 {
+                self.team().shares.settle(s, self.epoch.get(), settled);
+            }
+        }
+    }
+
+    /// The chunk in flight is done.
+    #[inline(always)]
+    pub fn finish_chunk(&self) {
+        self.ledger.finish_chunk(|| self.num.get());
     }
 
     /// The construct the thread is in; entered before it is asked for.

@@ -387,6 +387,6 @@ fn begin_implicit(
 
 fn end_implicit(thr: &'static Thread) {
     let m = thr.member();
-    m.ledger.finish_chunk(m);
+    m.finish_chunk();
     thr.chunks.set(thr.chunks.get() + m.ledger.end_region());
 }

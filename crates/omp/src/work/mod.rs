@@ -1,7 +1,6 @@
 //! Worksharing: constructs and their descriptors (share), the dispenser of chunks with orphans, the ledger, the schedules,
 //! ordered and doacross, locks and critical sections.
 
-pub mod asked;
 pub(crate) mod batch;
 pub mod bounds;
 pub mod dispenser;
@@ -13,9 +12,12 @@ mod lines;
 pub mod locks;
 pub mod loops;
 pub(crate) mod many;
-pub mod ordered;
+pub mod ordered_loops;
 pub(crate) mod pace;
+pub mod shape;
+pub(crate) mod shape_choice;
 pub mod share;
 pub mod site;
 pub(crate) mod survivors;
 pub mod tune;
+pub mod want;
