@@ -23,6 +23,7 @@ use crate::icv::{Icvs, globals};
 use crate::observe;
 use crate::observe::event::Set;
 use crate::proofs::{join, tables};
+use crate::task::Task;
 use crate::task::lightness::{PLAIN, SERIAL, lighten};
 use crate::work::tune::regions;
 use core::sync::atomic::{AtomicU32, Ordering::*};
@@ -169,9 +170,7 @@ fn set_up(
         return Some((team, true));
     }
     join::settle();
-    let outer = thr.member();
-    let outer_team = outer.team();
-    let task = thr.task();
+    let (outer, task) = (thr.member(), thr.task());
     let wanted = team_size(thr, asked);
     let chosen = match g.promp.constructs {
         Constructs::Tuned => as_tuned(thr, call, asked, wanted, whole),
@@ -184,46 +183,13 @@ fn set_up(
         None => (assemble(thr, wanted), None),
     };
     let n = team.size();
-    team.way.update(Way::of(n));
-    team.primary.parent.set(Some(outer));
-    team.parent_task.refer_to(Some(task));
-    let level = outer_team.level.get() + 1;
-    team.level.update(level);
-    team.active_level.update(outer_team.active_level.get() + u32::from(n > 1));
-    let icvs = inner_icvs(task.icvs.get(), level, asked.flags);
-    team.icvs.update(icvs);
-    team.vouched.update(thr.vouched.get());
-    team.wishes.update((thr.recompute.get(), thr.fragments.get()));
-    team.league.update(thr.league.get());
-    team.patience.update(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
-    if team.is_cancelled() {
-        team.cancelled.store(0, Relaxed);
-        team.primary.shape.set(None);
-        // One member may have come to a barrier that the other has left out.
-        team.barrier.forget();
-        for i in 0..team.capacity() {
-            team.member(i).rounds.set(0);
-        }
-    }
-    let shape = Shape::of(n);
-    if team.primary.shape.get() != Some(shape) {
-        team.primary.shape.set(Some(shape));
-        team.barrier.reset(shape);
-        for i in 0..n {
-            let m = team.member(i);
-            m.gathered.set(0);
-            m.tasks.share_with(n);
-        }
-    }
-    if icvs.thread_limit != u32::MAX && wanted > n {
+    describe(team, thr, asked);
+    fit_barrier(team);
+    let limited = team.icvs.peek().thread_limit != u32::MAX;
+    if limited && wanted > n {
         BUSY.fetch_sub(wanted - n, Relaxed);
     }
-    if !g.places.is_empty() {
-        let policy = policy_of(task.icvs.get().bind, asked.flags);
-        for i in 0..n {
-            team.member(i).place.set(bind::place_of(g, policy, i, n, outer.place.get()));
-        }
-    }
+    place_members(team, task, asked);
     // Workers may have been made for it.
     let asked = Asked { workers: pool::workers(), ..asked };
     team.primary.asked.set(asked);
@@ -234,7 +200,7 @@ fn set_up(
         && (thr.depth.get() as usize) < HOT_DEPTH
         && team.vouched.get() == 0
         && team.wishes.get() == (0, 0)
-        && icvs.thread_limit == u32::MAX;
+        && !limited;
     thr.prepared.set((again && !tuned && wanted == n).then(|| (team.member(0), since)));
     if let Some(site) = site {
         // Others that ask for the same are not executed by it.
@@ -242,6 +208,60 @@ fn set_up(
         thr.alone_in.note_team(call.0, site, asked, since, again);
     }
     Some((team, false))
+}
+
+/// What `team` is in a region that `thr` encounters: written only where it is not the same as before.
+fn describe(team: &'static Team, thr: &'static Thread, asked: Asked) {
+    let (n, outer, task) = (team.size(), thr.member(), thr.task());
+    let outer_team = outer.team();
+    team.way.update(Way::of(n));
+    team.primary.parent.set(Some(outer));
+    team.parent_task.refer_to(Some(task));
+    let level = outer_team.level.get() + 1;
+    team.level.update(level);
+    team.active_level.update(outer_team.active_level.get() + u32::from(n > 1));
+    team.icvs.update(inner_icvs(task.icvs.get(), level, asked.flags));
+    team.vouched.update(thr.vouched.get());
+    team.wishes.update((thr.recompute.get(), thr.fragments.get()));
+    team.league.update(thr.league.get());
+    team.patience.update(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
+}
+
+/// The barrier of `team` fits its members, and has seen none of them.
+fn fit_barrier(team: &'static Team) {
+    if team.is_cancelled() {
+        team.cancelled.store(0, Relaxed);
+        team.primary.shape.set(None);
+        // One member may have come to a barrier that the other has left out.
+        team.barrier.forget();
+        for i in 0..team.capacity() {
+            team.member(i).rounds.set(0);
+        }
+    }
+    let n = team.size();
+    let shape = Shape::of(n);
+    if team.primary.shape.get() != Some(shape) {
+        team.primary.shape.set(Some(shape));
+        team.barrier.reset(shape);
+        for i in 0..n {
+            let m = team.member(i);
+            m.gathered.set(0);
+            m.tasks.share_with(n);
+        }
+    }
+}
+
+/// The places of its members, in a region that `task` encounters.
+fn place_members(team: &'static Team, task: &Task, asked: Asked) {
+    let (g, n) = (globals(), team.size());
+    if g.places.is_empty() {
+        return;
+    }
+    let outer = team.primary.parent.get().expect("the team has been described");
+    let policy = policy_of(task.icvs.get().bind, asked.flags);
+    for i in 0..n {
+        team.member(i).place.set(bind::place_of(g, policy, i, n, outer.place.get()));
+    }
 }
 
 /// A region of `team` has ended.
