@@ -32,7 +32,7 @@ export! {
         guarded(|| place::live(current(), start, bytes))
     }
     /// For the code that promp-cc adds: what the nests of loops of this list write is dead there
-    /// (`team::written` has its form).
+    /// (`team::loop_nests` has its form).
     fn promp_dead_written(list: *const usize) {
         // SAFETY: the first word is the number of them.
         let list = unsafe { core::slice::from_raw_parts(list, *list) };

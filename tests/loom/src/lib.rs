@@ -150,19 +150,19 @@ mod event;
 #[path = "../../../crates/omp/src/work/holders.rs"]
 #[allow(dead_code)]
 mod holders;
-#[path = "../../../crates/omp/src/task/remainder.rs"]
-mod remainder;
-#[path = "../../../crates/omp/src/work/many.rs"]
-#[allow(dead_code)]
-mod many;
 #[path = "../../../crates/omp/src/team/orders.rs"]
 #[allow(dead_code)]
 mod orders;
 #[path = "../../../crates/omp/src/save/publish.rs"]
 mod publish;
+#[path = "../../../crates/omp/src/task/remainder.rs"]
+mod remainder;
 #[path = "../../../crates/ckpt/src/control/round.rs"]
 #[allow(dead_code)]
 mod round;
+#[path = "../../../crates/omp/src/work/shared_batches.rs"]
+#[allow(dead_code)]
+mod shared_batches;
 
 mod barriers;
 mod checkpoint;

@@ -58,7 +58,7 @@ pub struct Member {
     pub(crate) gathered: Own<u32>,
     /// Position in the current construct. Static schedules: trips done; loops in batches: how far the dispenser was.
     pub(crate) trip: Own<u64>,
-    /// In a loop of a team of many: it has said that it has a batch (work/many.rs).
+    /// In a loop of a team of many: it has said that it has a batch (work/shared_batches.rs).
     pub(crate) holds: Own<bool>,
     /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration, end).
     pub(crate) rest: Own<(u64, u64)>,

@@ -16,6 +16,7 @@ pub mod hold;
 pub mod init;
 #[cfg(test)]
 pub(crate) mod lines;
+pub mod loop_nests;
 pub mod meet;
 pub mod member;
 pub(crate) mod orders;
@@ -33,4 +34,3 @@ pub mod shrink;
 #[allow(clippy::module_inception)]
 pub mod team;
 pub mod thread;
-pub mod written;

@@ -2,8 +2,8 @@
 
 use super::batch::Batch;
 use super::dispenser::Dispenser;
-use super::many::{Many, Own};
 use super::share::{Maker, Share, ShareRing};
+use super::shared_batches::{Many, Own};
 use crate::sys::sync::{touch, touched};
 use crate::team::lines::Clocks;
 use crate::team::member::Member;

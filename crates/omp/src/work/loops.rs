@@ -1,9 +1,9 @@
 //! Loops and sections: entering a construct, the next chunk, leaving. One implementation for all schedules, both integer
 //! widths, ordered, runtime and doacross loops; sections are a dynamic loop with chunks of one.
 
-use super::many::{self, Many};
 use super::shape::Shape;
 use super::share::{Maker, Share};
+use super::shared_batches::{self, Many};
 use super::want::{Asked, Circumstances, Want, Wishes};
 use super::{batch, dispenser::Range, ledger::Before, ordered_loops, shape_choice, site, survivors, tune};
 use crate::observe::event::{Construct, Event, Row, Set};
@@ -326,7 +326,7 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
         let most = batch::MOST;
         let own = s.dispenser.take_several(shape.total, shape.chunk, u64::from(threads), most, &mut position);
         own.or_else(steal)
-    } else if threads > many::FEW {
+    } else if threads > shared_batches::FEW {
         return batched_by_many(m, s, shape, many);
     } else {
         many.more_of_few(&s.dispenser, &mut position, steal)
@@ -341,7 +341,7 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
 #[inline(never)]
 fn batched_by_many(m: &'static Member, s: &'static Share, shape: &Shape, many: Many) -> Option<Range> {
     let (construct, team) = (m.construct(), m.team());
-    let mut own = many::Own { position: m.trip.get(), holds: m.holds.get() };
+    let mut own = shared_batches::Own { position: m.trip.get(), holds: m.holds.get() };
     let may = !m.ledger.had_last();
     let more = many.more(&s.dispenser, m.num.get(), &mut own, |victim| {
         if may { team.member(victim).batch.steal(construct) } else { None }

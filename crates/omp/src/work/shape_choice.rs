@@ -8,7 +8,7 @@ use super::shape::Shape;
 use super::share::Share;
 use super::site::{self, Facts};
 use super::want::{Asked, Circumstances, Want, how};
-use super::{batch, many};
+use super::{batch, shared_batches};
 use crate::icv::settings::Constructs;
 use crate::icv::{Sched, globals};
 use crate::observe::event::Work;
@@ -26,7 +26,7 @@ pub(crate) enum Iterations {
 }
 
 /// Chunks for each thread that are too few for batches.
-pub(crate) const FEW: u64 = many::SHORT;
+pub(crate) const FEW: u64 = shared_batches::SHORT;
 /// The same where several threads take chunks that may come in any order.
 const FEW_FOR_SEVERAL: u64 = 2;
 
