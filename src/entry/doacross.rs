@@ -28,7 +28,7 @@ extern "C" fn post(counts: *const u64) {
     let thr = current();
     if let Some(d) = thr.member().share.get().and_then(|s| s.doacross()) {
         // SAFETY: the compiler passes one count a loop of the nest.
-        d.post(thr.team(), unsafe { core::slice::from_raw_parts(counts, d.depth()) });
+        d.post(&thr.team().event, unsafe { core::slice::from_raw_parts(counts, d.depth()) });
     }
     done(thr);
 }
@@ -46,7 +46,8 @@ extern "C" fn wait(registers: *const u64, stack: *const u64) {
             (first, core::slice::from_raw_parts(stack, rest))
         };
         let v: SmallVec<[u64; IN_REGISTERS]> = first.iter().chain(rest).copied().collect();
-        d.wait(thr.team(), &v);
+        let team = thr.team();
+        d.wait(&team.event, &team.patience, || team.is_cancelled(), &v);
     }
     done(thr);
 }

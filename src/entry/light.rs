@@ -54,7 +54,7 @@ macro_rules! light {
                 "jmp {usual}",
                 ".cfi_endproc",
                 light = const $crate::sys::asm::LIGHT,
-                plain = const $crate::task::included::PLAIN,
+                plain = const $crate::task::lightness::PLAIN,
                 usual = sym $usual,
                 $($operand)*
             )

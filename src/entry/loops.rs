@@ -7,11 +7,11 @@ use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::task::reduction;
 use crate::team::thread::{Thread, current};
-use crate::work::asked::Want;
 use crate::work::bounds::{Bounds, Schedule};
 use crate::work::doacross::Doacross;
 use crate::work::loops::{self, Light};
 use crate::work::share::Share;
+use crate::work::want::Want;
 use core::sync::atomic::Ordering::*;
 
 /// Puts a chunk into the caller's variables. False: there is none.
@@ -292,7 +292,7 @@ pub(super) extern "C" fn end() {
     let thr = current();
     let m = thr.member();
     loops::leave_for_barrier(thr, m);
-    super::sync::pass_barrier_of(thr, m.team(), Sync::Work, || loops::settle(m));
+    super::sync::pass_barrier_of(thr, m.team(), Sync::Work, || m.settle_construct());
 }
 
 pub(super) extern "C" fn end_nowait() {

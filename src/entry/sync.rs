@@ -6,7 +6,7 @@ use crate::stub;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
 use crate::work::locks::{ATOMIC, CRITICAL, REDUCTION, acquire, release};
-use crate::work::ordered;
+use crate::work::ordered_loops;
 
 fn done(thr: &'static Thread) {
     save::point(thr, SaveKind::After(0));
@@ -95,13 +95,13 @@ extern "C" fn barrier_cancel_ext(_kind: i32) -> bool {
 
 extern "C" fn ordered_start() {
     let thr = current();
-    ordered::start(thr);
+    ordered_loops::start(thr);
     done(thr);
 }
 
 extern "C" fn ordered_end() {
     let thr = current();
-    ordered::end(thr);
+    ordered_loops::end(thr);
     done(thr);
 }
 

@@ -1,7 +1,7 @@
 //! Creating tasks, waiting for dependences, fulfilling events.
 
 use super::depend::{self, Children, Dep, Deps};
-use super::included::{INCLUDED, is_special};
+use super::lightness::{INCLUDED, is_special};
 use super::pool::TaskPool;
 use super::run;
 use super::{Task, detach, flag};
@@ -38,7 +38,7 @@ pub struct Spec {
     pub bounds: Option<(u64, u64)>,
 }
 
-/// Is the task to be executed at once, and no more than a call of its function (included.rs)?
+/// Is the task to be executed at once, and no more than a call of its function (included_tasks.rs)?
 #[inline(always)]
 pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
     let light = thr.light.get();
