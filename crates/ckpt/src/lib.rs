@@ -20,7 +20,7 @@ pub mod restart;
 pub mod runtime;
 
 use crate::sys::keep as region;
-pub use control::begin::{after_fork, start, start_at_load};
+pub use control::begin::{after_fork, at_load, start, start_at_load};
 pub use control::exits::program_ends;
 pub use control::rollback::{
     await_rollback, can_roll_back, epoch, none_because, note_parked, note_parked_host, roll_back,
@@ -31,7 +31,7 @@ pub use control::taken::taken;
 pub use control::transition::{
     transition_begins, transition_begins_from_anywhere, transition_ends, transition_is_over,
 };
-pub use control::wanted::{ask, at_load, first, potential};
+pub use control::wanted::{ask, first, potential};
 pub use control::{
     asking, dead_memory_claims, keep, logical_threads, place, places, settings, taken, trials,
 };
@@ -50,7 +50,8 @@ pub use promp_image as image;
 use promp_store::{self as store, pages, slots};
 use resources::{alarms, directories, membarriers, semaphore_sets, system_v};
 use resources::{
-    apart, attributes, contents, file_locks, files, journal, notified, own_state, pipes, step_files, streams,
+    apart, attributes, contents, file_locks, files, journal, notified, open_descriptors, own_state, pipes,
+    step_files, streams,
 };
 pub use resources::{process, timers};
 use restart::command_line;

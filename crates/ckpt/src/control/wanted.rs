@@ -3,19 +3,8 @@
 
 use crate::sys;
 use crate::sys::futex;
-use crate::{asking, begin, exits, keep, seats};
+use crate::{asking, keep, seats};
 use core::sync::atomic::Ordering::*;
-
-/// The first checkpoint where they begin at load: whole before the program has done what others could see.
-pub fn at_load() {
-    exits::at_load();
-    first();
-    if let Some(k) = keep::if_on() {
-        k.asking.program_begins();
-        until_written(k);
-    }
-    begin::goes_on_from_load();
-}
 
 /// The first checkpoint in the program, which cannot always put back what it did before its first region.
 pub fn first() {

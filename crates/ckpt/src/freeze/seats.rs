@@ -500,7 +500,7 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
                 "what the kernel kept for a thread cannot be put back (system call {call}: error {error}), \
                  its rights or its memory policy; stopping"
             );
-            syscall::exit_group(if k.ready.load(Relaxed) == 0 { crate::restart::REFUSED } else { 70 });
+            syscall::exit_group(if k.ready.load(Relaxed) == 0 { crate::exits::REFUSED } else { 70 });
         }
         cpu_time::at_least(id.thread_pointer, syscall::gettid(), seat.own.used());
         // The context has the thread's, but if it had none the kernel may have noted one of no bytes, and

@@ -20,7 +20,6 @@ mod running;
 mod strangers;
 mod take;
 
-use crate::Settings;
 use crate::attributes::memory_advice::Advice;
 use crate::crew::{self, Crew};
 use crate::image::state::Then;
@@ -31,6 +30,7 @@ use crate::requests;
 use crate::rewind::ASKED;
 use crate::say;
 use crate::seats::Seat;
+use crate::settings::{Copying, Settings};
 use crate::shared::Owners;
 use crate::staging::Staging;
 use crate::store::Store;
@@ -41,10 +41,8 @@ use crate::sys::{allowed, futex, signals, syscall, time, watch};
 use crate::taken::TakenList;
 use crate::tracker::Tracker;
 use contained::Known;
-pub(crate) use copy::Held;
 use core::sync::atomic::Ordering::*;
 use promp_model::interval;
-pub(crate) use running::Copying;
 use std::sync::Arc;
 
 /// When something is under way: tried again after this time.

@@ -7,11 +7,12 @@
 //! their logs. If that is worth it, which depends on the disk: a little is written twice first, and the times
 //! are compared.
 
-use super::{Copying, Keeper};
+use super::Keeper;
 use crate::image::PAGE;
 use crate::keep as kept;
 use crate::ranges;
 use crate::say;
+use crate::settings::Copying;
 use crate::slots::Slots;
 use crate::sys;
 use crate::sys::keep::{self, FILLER, FILLER_SIZE};

@@ -10,6 +10,7 @@ pub(crate) mod files;
 pub(crate) mod journal;
 pub(crate) mod membarriers;
 pub(crate) mod notified;
+pub(crate) mod open_descriptors;
 pub(crate) mod own_state;
 pub(crate) mod pipes;
 pub mod process;

@@ -7,7 +7,7 @@
 use crate::image::OpenFile;
 use crate::sys;
 use crate::sys::lock::Locked;
-use crate::{files, image, keep};
+use crate::{image, keep, open_descriptors};
 use std::ffi::CString;
 use std::fs;
 
@@ -60,7 +60,7 @@ static EARLY: Locked<Option<Streams>> = Locked::new(None);
 /// Watches the pipes among `inherited`, the descriptors that the program was started with.
 pub(crate) fn begin(inherited: &[i32]) {
     let pipes: Vec<OpenFile> = (inherited.iter())
-        .filter(|&&fd| files::is_pipe(fd) && files::is_readable(fd))
+        .filter(|&&fd| open_descriptors::is_pipe(fd) && open_descriptors::is_readable(fd))
         .map(|&fd| OpenFile { fd, path: path_of(fd), ..Default::default() })
         .collect();
     if !pipes.is_empty() {
@@ -165,10 +165,11 @@ impl Streams {
                 Kind::Output => s.again.push(format!("what was sent to {what} is sent again")),
             }
         }
-        let new = files::numbers().into_iter().filter(|fd| !saved.files.iter().any(|f| f.fd == *fd));
+        let new =
+            open_descriptors::numbers().into_iter().filter(|fd| !saved.files.iter().any(|f| f.fd == *fd));
         for fd in new {
             let path = path_of(fd);
-            if path.starts_with('/') && files::is_pipe(fd) && files::is_readable(fd) {
+            if path.starts_with('/') && open_descriptors::is_pipe(fd) && open_descriptors::is_readable(fd) {
                 s.lost = Some(format!("the program has opened {path} since checkpoint {generation}"));
             }
         }
@@ -222,7 +223,7 @@ fn kind(f: &OpenFile, all: &[OpenFile]) -> Option<Kind> {
         return Some(Kind::Terminal);
     }
     let socket = f.path.starts_with("socket:");
-    if !(socket || files::is_pipe(f.fd)) || is_own(f, all) {
+    if !(socket || open_descriptors::is_pipe(f.fd)) || is_own(f, all) {
         return None;
     }
     // A socket goes both ways; standard output and error are written to. Messages about failures go to the latter.
@@ -249,7 +250,9 @@ fn is_read_again(fd: i32, saved: &[image::Received]) -> bool {
 fn is_kept_back(fd: i32, saved: &[image::Sent]) -> bool {
     let sent = keep::if_on().and_then(|k| k.sent.since(fd, saved));
     // Something was sent, and not by a call that is known? Our own messages are, too.
-    sent.is_some_and(|n| n > 0 || files::behind([fd, 2]).windows(2).any(|w| w[0].file == w[1].file))
+    sent.is_some_and(|n| {
+        n > 0 || open_descriptors::behind([fd, 2]).windows(2).any(|w| w[0].file == w[1].file)
+    })
 }
 
 /// What the kernel calls what is behind `fd`; nothing if it is closed.
@@ -262,7 +265,7 @@ pub(crate) fn has_ended(fd: i32) -> bool {
     let mut p = libc::pollfd { fd, events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
     // SAFETY: one entry, and no waiting.
     let r = unsafe { sys!(libc::SYS_poll, &raw mut p, 1, 0) };
-    r == 1 && p.revents & (libc::POLLHUP | libc::POLLRDHUP) != 0 && files::unread(fd) == 0
+    r == 1 && p.revents & (libc::POLLHUP | libc::POLLRDHUP) != 0 && open_descriptors::unread(fd) == 0
 }
 
 /// May a new process go on from a checkpoint with the streams `saved`? The error says why not; else, what is to be said. `read_since`: somebody
@@ -316,7 +319,7 @@ mod tests {
         let quiet = |s: &mut Streams| {
             let since = s.since(
                 1,
-                &about(&files::numbers().iter().map(|&fd| open(fd, 0)).collect::<Vec<_>>()),
+                &about(&open_descriptors::numbers().iter().map(|&fd| open(fd, 0)).collect::<Vec<_>>()),
                 false,
             );
             since.lost.is_none() && since.again.is_empty()

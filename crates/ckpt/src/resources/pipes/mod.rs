@@ -10,7 +10,7 @@ pub(crate) mod ring;
 pub(crate) mod sent;
 pub(crate) mod transfer;
 
-use crate::files::Inherited;
+use crate::open_descriptors::Inherited;
 use crate::sys::lock::Lock;
 use crate::sys::syscall;
 use core::sync::atomic::{AtomicU64, Ordering::*};
