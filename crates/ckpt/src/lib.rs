@@ -48,13 +48,11 @@ use memory::{anonymous, cow, crew, shared, staging, tracker};
 pub use promp_foresee as foresee;
 pub use promp_image as image;
 use promp_store::{self as store, pages, slots};
-use resources::{alarms, directories, membarriers, semaphore_sets, system_v};
 use resources::{
-    apart, attributes, contents, file_locks, files, journal, notified, open_descriptors, own_state, pipes,
-    step_files, streams,
+    apart, attributes, children, command_line, contents, files, journal, notified, open_descriptors,
+    own_state, pipes, semaphore_sets, step_files, streams, system_v,
 };
 pub use resources::{process, timers};
-use restart::command_line;
 use restart::{vdso, xsave};
 use sys::ranges;
 

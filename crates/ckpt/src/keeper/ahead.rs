@@ -270,7 +270,7 @@ impl Keeper {
     /// The memory as it is, while the program runs.
     pub(super) fn look(&mut self) -> (Vec<Map>, Vec<Run>) {
         let maps = memory::mappings();
-        self.owners.look(&maps);
+        self.resources.shared.owners.look(&maps);
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         (maps, self.without_dead(runs))
     }

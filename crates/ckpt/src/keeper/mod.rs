@@ -20,21 +20,20 @@ mod running;
 mod strangers;
 mod take;
 
-use crate::attributes::memory_advice::Advice;
 use crate::crew::{self, Crew};
 use crate::image::state::Then;
 use crate::image::{self, Description};
 use crate::keep::{self, Keep};
 use crate::lookout::Lookout;
 use crate::requests;
+use crate::resources::resource::No;
+use crate::resources::table::Resources;
 use crate::rewind::ASKED;
 use crate::say;
 use crate::seats::Seat;
 use crate::settings::{Copying, Settings};
-use crate::shared::Owners;
 use crate::staging::Staging;
 use crate::store::Store;
-use crate::streams::Streams;
 use crate::sys;
 use crate::sys::door::Door;
 use crate::sys::{allowed, futex, signals, syscall, time, watch};
@@ -102,11 +101,7 @@ pub(crate) struct Keeper {
     left_out: Vec<String>,
     /// A thread without a seat, and since when it has been seen.
     stranger: Option<strangers::Stranger>,
-    owners: Owners,
-    advice: Advice,
-    streams: Streams,
-    /// [`crate::process::children_ended`] at the last checkpoint.
-    children_ended: u64,
+    resources: Resources,
     taken: &'static TakenList,
     mapped: Vec<Known>,
     /// The kernel's object, or that of the run's kernel.
@@ -124,14 +119,6 @@ pub(crate) struct Keeper {
     /// Since when checkpoints are put off because a thread is about to stop.
     stops_since: Option<u64>,
     started_ns: u64,
-}
-
-/// Why there is no checkpoint now.
-enum No {
-    /// Try again soon: something is under way.
-    Later,
-    /// Not possible in this state of the program.
-    Refused(String),
 }
 
 impl Keeper {
@@ -164,10 +151,7 @@ impl Keeper {
             has_unnamed: true,
             left_out: Vec::new(),
             stranger: None,
-            owners: Owners::default(),
-            advice: Advice::default(),
-            streams: Streams::inherited(),
-            children_ended: 0,
+            resources: Resources::default(),
             taken,
             mapped: Vec::new(),
             kernel: crate::vdso::recognise(),
@@ -357,7 +341,7 @@ impl Keeper {
         [
             &self.store.descriptors()[..],
             &self.tracker.descriptors(),
-            &[self.door.0, self.streams.descriptor()],
+            &[self.door.0, self.resources.streams.descriptor()],
             &keep::get().sent.descriptors(),
             &self.lookout.map_or([-1; 2], Lookout::descriptors),
         ]

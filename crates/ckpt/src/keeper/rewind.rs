@@ -4,9 +4,9 @@
 use super::Keeper;
 use crate::keep::{self, Keep};
 use crate::rewind::{ASKED, NO, REFUSED};
+use crate::say;
 use crate::seats::Seat;
 use crate::sys::{futex, maps, time};
-use crate::{process, say};
 use core::sync::atomic::Ordering::*;
 use std::ffi::CString;
 
@@ -74,15 +74,15 @@ impl Keeper {
         if k.rewind.point.load(Relaxed) != self.generation {
             return Some("another checkpoint was taken meanwhile".into());
         }
-        let against = process::obstacles().or_else(|| k.journal.no_way_back(self.last.era));
+        let against = self.resources.obstacle().or_else(|| k.journal.no_way_back(self.last.era));
         if against.is_some() {
             return against;
         }
-        let others = process::children_ended() != self.children_ended;
+        let others = self.resources.children.have_ended();
         if others {
             return Some("it has started other processes".into());
         }
-        let since = self.streams.since(self.generation, &self.last, others);
+        let since = self.resources.streams.since(self.generation, &self.last, others);
         if let Some(why) = since.lost.or(since.again.into_iter().next()) {
             return Some(why);
         }

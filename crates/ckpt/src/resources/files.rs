@@ -1,13 +1,14 @@
 //! Open files: what can be put back, and what makes a checkpoint impossible.
 
+use super::resource::{Back, Frozen, No, Resource};
+use super::{contents, directories, file_locks};
 use crate::anonymous::{self, Anonymous};
-use crate::image::{OpenFile, Origin, Peculiarity};
+use crate::image::{Description, OpenFile, Origin, Peculiarity};
 use crate::journal::links;
+use crate::keep;
 use crate::open_descriptors::{Inherited, length_of, numbers, unread};
 use crate::pipes::own;
-use crate::store::Store;
 use crate::sys;
-use crate::{contents, directories, file_locks};
 use std::fs;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -28,7 +29,7 @@ fn name_behind(fd: i32) -> Option<String> {
 
 /// Open descriptors but those in `ours`; the error says what cannot be saved. Streams among `inherited`, which the program was
 /// started with, are its surroundings: they stay as they are.
-pub(crate) fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, String> {
+fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, String> {
     let mut all: Vec<OpenFile> = Vec::new();
     let mut anonymous = Anonymous::default();
     for fd in numbers() {
@@ -158,13 +159,24 @@ pub(crate) fn described(fd: i32, f: &OpenFile) -> Option<OpenFile> {
     })
 }
 
-/// Puts open files back, with the content that `store` has of them; the error names the one that could not be.
-pub(crate) fn put_back(
-    saved: &[OpenFile],
-    ours: &[i32],
-    new_process: bool,
-    store: &Store,
-) -> Result<(), String> {
+/// Open files.
+#[derive(Default)]
+pub(crate) struct Files;
+
+impl Resource for Files {
+    fn look(&mut self, process: &Frozen, about: &mut Description) -> Result<(), No> {
+        about.files = open_files(process.ours, process.inherited)?;
+        Ok(())
+    }
+
+    /// With their content; the error names the one that could not be put back.
+    fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
+        keep::get().sent.expect(&about.sent);
+        put_back(&about.files, to)
+    }
+}
+
+fn put_back(saved: &[OpenFile], &Back { ours, new_process, store, .. }: &Back) -> Result<(), String> {
     match new_process {
         true => duplicate(saved)?,
         false => saved
@@ -343,7 +355,7 @@ pub(crate) fn put_length_back(s: &OpenFile) -> Result<(), String> {
         return Err(wrong("go back to the saved offset", r));
     }
     let length = length_of(s.fd);
-    if s.inherited && crate::keep::get().sent.keeps_a_log(s, length) {
+    if s.inherited && keep::get().sent.keeps_a_log(s, length) {
         // Others have written to it, too: nothing is cut, and what is sent again is left out.
         // SAFETY: as above.
         unsafe { sys!(libc::SYS_lseek, s.fd, 0, libc::SEEK_END) };

@@ -7,7 +7,9 @@
 //!
 //! A set with a key is for others, too (`system_v.rs`).
 
-use crate::process;
+use super::children::children_ended;
+use super::resource::{Back, Frozen, No, Resource};
+use crate::image::Description;
 use crate::sys;
 use crate::sys::syscall;
 use core::ffi::c_int;
@@ -43,7 +45,7 @@ static SETS_MADE: [Set; SETS] = [const {
     Set { id: AtomicI32::new(0), count: AtomicUsize::new(0), at_end: [const { AtomicI32::new(0) }; EACH] }
 }; SETS];
 
-/// What [`process::children_ended`] said when the first set was made, or the process began to go on.
+/// What [`children_ended`] said when the first set was made, or the process began to go on.
 static CHILDREN: AtomicU64 = AtomicU64::new(0);
 
 /// Does semget(2) with these arguments make a set for the process itself? And is there a place to count it?
@@ -56,7 +58,7 @@ pub(super) fn is_own(key: c_int, count: c_int) -> bool {
 /// This process has made set `id`. False: there is no place for it any more.
 pub(super) fn made(id: c_int, count: c_int) -> bool {
     if !any() {
-        CHILDREN.store(process::children_ended(), Relaxed);
+        CHILDREN.store(children_ended(), Relaxed);
     }
     let free = |s: &&Set| s.id.compare_exchange(0, id + 1, Relaxed, Relaxed).is_ok();
     let place = SETS_MADE.iter().find(free);
@@ -174,8 +176,8 @@ fn is_ours_alone(id: c_int, count: usize, ours: &[u32]) -> Result<(), String> {
 type Saved = Vec<(c_int, Vec<(u16, i32)>)>;
 
 /// All that the program has made, as they are now. The error: why there is no checkpoint.
-pub(crate) fn saved() -> Result<Saved, String> {
-    if any() && process::children_ended() != CHILDREN.load(Relaxed) {
+fn saved() -> Result<Saved, String> {
+    if any() && children_ended() != CHILDREN.load(Relaxed) {
         return Err(BY_CHILDREN.into());
     }
     let mut all = Vec::new();
@@ -193,9 +195,24 @@ pub(crate) fn saved() -> Result<Saved, String> {
     Ok(all)
 }
 
+/// Sets that the program has made for itself.
+#[derive(Default)]
+pub(crate) struct SemaphoreSets;
+
+impl Resource for SemaphoreSets {
+    fn save(&mut self, _: &Frozen, about: &mut Description) -> Result<(), No> {
+        about.registered.semaphores = saved()?;
+        Ok(())
+    }
+
+    fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
+        put_back(&about.registered.semaphores, about.pid, to.new_process)
+    }
+}
+
 /// They are as they were, for the process that had number `before`, too, whose memory has been put back.
-pub(crate) fn put_back(sets: &Saved, before: u32, new_process: bool) -> Result<(), String> {
-    let children = process::children_ended();
+fn put_back(sets: &Saved, before: u32, new_process: bool) -> Result<(), String> {
+    let children = children_ended();
     match new_process {
         true => CHILDREN.store(children, Relaxed),
         false if !sets.is_empty() && children != CHILDREN.load(Relaxed) => return Err(BY_CHILDREN.into()),

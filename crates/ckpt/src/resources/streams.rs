@@ -4,9 +4,11 @@
 //! A stream is watched until its first event ([`libc::IN_ONESHOT`]), which costs that one call a microsecond, and anew from each checkpoint
 //! on. Who shares the stream counts like the program itself.
 
-use crate::image::OpenFile;
+use super::resource::{Back, Frozen, No, Resource};
+use crate::image::{Description, OpenFile};
 use crate::sys;
 use crate::sys::lock::Locked;
+use crate::sys::out;
 use crate::{image, keep, open_descriptors};
 use std::ffi::CString;
 use std::fs;
@@ -70,9 +72,9 @@ pub(crate) fn begin(inherited: &[i32]) {
     }
 }
 
-impl Streams {
+impl Default for Streams {
     /// Those that the program was started with. On the keeper's host.
-    pub(crate) fn inherited() -> Self {
+    fn default() -> Self {
         let early = EARLY.with(Option::take);
         // In memory that is not replaced.
         early.as_ref().map_or_else(Self::new, |e| Self {
@@ -81,7 +83,9 @@ impl Streams {
             ..*e
         })
     }
+}
 
+impl Streams {
     fn new() -> Self {
         // SAFETY: plain call.
         let fd = unsafe { sys!(libc::SYS_inotify_init1, libc::IN_NONBLOCK | libc::IN_CLOEXEC) };
@@ -96,7 +100,7 @@ impl Streams {
 
     /// Looks at the streams among `open` for a checkpoint, while the threads are frozen, and watches them from here on; notes in
     /// `open` what a restart must know of them. The error says why there can be no checkpoint.
-    pub(crate) fn look(&mut self, open: &mut [OpenFile]) -> Result<(), String> {
+    fn look_at(&mut self, open: &mut [OpenFile]) -> Result<(), String> {
         self.note();
         let mut watched: Vec<Stream> = Vec::new();
         for i in 0..open.len() {
@@ -129,13 +133,8 @@ impl Streams {
         Ok(())
     }
 
-    /// The checkpoint that was looked at last is whole: what had been done before it is a part of it.
-    pub(crate) fn whole(&mut self) {
-        self.watched.iter_mut().for_each(|s| s.since = false);
-    }
-
     /// The program goes on from a checkpoint with the streams among `saved`, in this process or a new one.
-    pub(crate) fn go_back(&mut self, saved: &[OpenFile]) {
+    fn go_back(&mut self, saved: &[OpenFile]) {
         self.note();
         self.watched = (saved.iter())
             .filter_map(|f| {
@@ -203,6 +202,30 @@ impl Streams {
                 }
             }
         }
+    }
+}
+
+impl Resource for Streams {
+    fn look(&mut self, _: &Frozen, about: &mut Description) -> Result<(), No> {
+        Ok(self.look_at(&mut about.files)?)
+    }
+
+    /// What had been done before it is a part of it.
+    fn whole(&mut self, _: &Description) {
+        self.watched.iter_mut().for_each(|s| s.since = false);
+    }
+
+    fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
+        if to.new_process {
+            out::begin_anew(about.files.iter().any(|f| f.fd == 2 && f.inherited));
+            keep::get().sent.forget_cut(&about.sent, &about.files);
+            // It has been given others in their place.
+            for f in about.files.iter_mut().filter(|f| f.inherited && !f.regular) {
+                f.path = path_of(f.fd);
+            }
+        }
+        self.go_back(&about.files);
+        Ok(())
     }
 }
 
@@ -324,7 +347,7 @@ mod tests {
             );
             since.lost.is_none() && since.again.is_empty()
         };
-        s.look(&mut all).expect("watched");
+        s.look_at(&mut all).expect("watched");
         assert!(quiet(&mut s));
         // SAFETY: plain calls with buffers of the length given.
         let send = |fd: i32| unsafe { assert_eq!(libc::write(fd, c"ab".as_ptr().cast(), 2), 2) };
@@ -334,12 +357,12 @@ mod tests {
         read(from);
         // A checkpoint that does not become whole changes nothing; one that does makes it a part of it.
         for _ in 0..2 {
-            s.look(&mut all).expect("watched");
+            s.look_at(&mut all).expect("watched");
             let why = s.since(7, &about(&all), false).lost.expect("gone");
             assert!(why.contains("pipe:") && why.ends_with("since checkpoint 7"), "{why}");
         }
         assert!(s.since(7, &about(&[]), false).lost.is_none(), "it was not there at the checkpoint");
-        s.whole();
+        s.whole(&about(&[]));
         assert!(quiet(&mut s) && all[0].was_read && !all[0].has_ended);
         read(from);
         send(to);
@@ -354,7 +377,7 @@ mod tests {
         assert_eq!(fit(&all, false).map(|said| said.len()), Ok(1), "another one");
         // SAFETY: descriptors of this test.
         unsafe { libc::close(other) };
-        s.look(&mut all).expect("ended");
+        s.look_at(&mut all).expect("ended");
         assert!(all[0].has_ended && fit(&all, true).is_ok_and(|said| said.is_empty()));
         // SAFETY: as above.
         unsafe { [from, another, to].iter().for_each(|&fd| assert_eq!(libc::close(fd), 0)) };

@@ -5,7 +5,6 @@
 //! before the program has done anything: the keeper replaces its memory by the checkpoint's and its first
 //! host takes the saved context up.
 
-pub mod command_line;
 pub mod layout;
 pub mod vdso;
 pub mod xsave;

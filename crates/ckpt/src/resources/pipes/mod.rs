@@ -5,6 +5,7 @@
 //! that was rolled back repeats what it did. Moving bytes and noting them is one step for checkpoints and rollbacks (`transfer.rs`).
 
 pub(crate) mod own;
+pub(crate) mod positions;
 pub(crate) mod received;
 pub(crate) mod ring;
 pub(crate) mod sent;

@@ -181,7 +181,7 @@ const OTHER: [Row; 72] = [
     row("other accounts (faults, I/O, most memory)", Process, "getrusage(2)", GONE, ""),
     row("counters of the CPU", Thread, "perf_event_open(2)", NO, "ckpt/memory/anonymous.rs"),
     // Signals and time.
-    row("handlers", Process, "sigaction(2)", BOTH, "ckpt/interpose/masks.rs"),
+    row("handlers", Process, "sigaction(2)", BOTH, "ckpt/resources/dispositions.rs"),
     row("blocked signals, alternate stack", Thread, "the signal's frame", BOTH, "ckpt/freeze/seats.rs"),
     row("waiting signals", Thread, "/proc/PID/task/TID/status", BOTH, "sys/kernel/pending.rs"),
     row("waiting real-time signals", Thread, "/proc/PID/task/TID/status", NO, "ckpt/keeper/take.rs"),
@@ -265,7 +265,7 @@ fn markdown() -> String {
 }
 
 const BEGIN: &str = concat!(
-    "<!-- made from ckpt/resources/attributes/table.rs: ",
+    "<!-- made from ckpt/resources/attributes/tests.rs: ",
     "PROMP_WRITE_DOCS=1 cargo test -p promp-ckpt attributes -->\n"
 );
 const END: &str = "<!-- end -->\n";
