@@ -35,7 +35,7 @@ pub use control::wanted::{ask, first, potential};
 pub use control::{
     asking, dead_memory_claims, keep, logical_threads, place, places, settings, taken, trials,
 };
-use control::{begin, ends, exits, requests, rollback, round, text, transition, wanted};
+use control::{begin, ends, exits, own_hosts, requests, rollback, round, text, transition, wanted};
 use control::{lookout, steps, whose};
 use core::sync::atomic::AtomicU64;
 use freeze::busy;

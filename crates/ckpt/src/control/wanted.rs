@@ -28,8 +28,8 @@ pub(crate) fn ask_and_wait(k: &keep::Keep) {
 
 /// Waits until a checkpoint that is in memory is whole, or has come to nothing.
 pub(crate) fn until_written(k: &keep::Keep) {
-    while k.in_memory.load(Acquire) != 0 {
-        futex::wait_until(&k.in_memory, 1, sys::time::now_ns() + 10_000_000);
+    while k.last.in_memory.load(Acquire) != 0 {
+        futex::wait_until(&k.last.in_memory, 1, sys::time::now_ns() + 10_000_000);
     }
 }
 

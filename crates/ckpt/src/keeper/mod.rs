@@ -178,8 +178,8 @@ impl Keeper {
             self.kernel.clone_from(&self.last.kernel);
         }
         keep::get().trials.made_from.store(g.number, Relaxed);
-        keep::get().generation.store(g.number, Release);
-        keep::get().taken_ns.store(time::now_ns(), Release);
+        keep::get().last.generation.store(g.number, Release);
+        keep::get().last.taken_ns.store(time::now_ns(), Release);
     }
 
     /// The loop.
@@ -202,7 +202,7 @@ impl Keeper {
             let asked = requests::waiting();
             self.then = asked.map_or(Then::GoOn, |(_, then)| then);
             // The signal may have come when the last one was in memory already.
-            let ends = k.ending.load(Acquire) != 0 && self.ends_since.is_none();
+            let ends = k.ending.signal.load(Acquire) != 0 && self.ends_since.is_none();
             let wanted = k.asking.is_wanted() || asked.is_some() || ends;
             let now = time::now_ns();
             // A program with places takes its checkpoints there, unless it does not come to one in time.
@@ -215,8 +215,8 @@ impl Keeper {
             if wanted || is_late {
                 let taken = self.take();
                 self.staging.offer();
-                k.in_memory.store(0, Release);
-                futex::wake(&k.in_memory, u32::MAX);
+                k.last.in_memory.store(0, Release);
+                futex::wake(&k.last.in_memory, u32::MAX);
                 self.refused = matches!(taken, Err(No::Refused(_)));
                 let soon = match taken {
                     Ok(()) => {
@@ -287,7 +287,8 @@ impl Keeper {
     /// Has the program come to a place for a checkpoint since the last one?
     fn has_places(&self) -> bool {
         let k = keep::get();
-        (self.settings.live || self.settings.in_serial) && k.place.was_visited_since(k.taken_ns.load(Relaxed))
+        (self.settings.live || self.settings.in_serial)
+            && k.place.was_visited_since(k.last.taken_ns.load(Relaxed))
     }
 
     /// Will the next checkpoint most likely be taken at a place? It is not known, away from there, what that
@@ -299,7 +300,7 @@ impl Keeper {
     /// There was no checkpoint. If the program is to end after one: when to try again.
     fn try_again_to_end(&mut self, why: &str) -> Option<u64> {
         const AGAIN_NS: u64 = 50_000_000;
-        let signal = keep::get().ending.load(Acquire);
+        let signal = keep::get().ending.signal.load(Acquire);
         if signal == 0 {
             return None;
         }
@@ -312,12 +313,12 @@ impl Keeper {
 
     /// Is what follows a checkpoint the end of the program, or a stop? Its threads then stay where they are.
     fn stays_frozen(&self) -> bool {
-        keep::get().ending.load(Acquire) != 0 || self.then != Then::GoOn
+        keep::get().ending.signal.load(Acquire) != 0 || self.then != Then::GoOn
     }
 
     /// The checkpoint that was asked for is whole, and the threads are where they were in it.
     fn end_or_stop(&self) {
-        let ending = keep::get().ending.load(Acquire);
+        let ending = keep::get().ending.signal.load(Acquire);
         if let Some((number, _)) = requests::waiting() {
             requests::answer(number, Ok(self.generation));
         }
@@ -369,7 +370,7 @@ pub(crate) unsafe extern "C" fn main(arg: usize) -> ! {
     // SAFETY: by the caller's promise.
     let start = unsafe { &*(arg as *const crate::begin::Start) };
     let k = keep::get();
-    k.own_hosts[0].store(syscall::gettid(), Relaxed);
+    k.hosts.own[0].store(syscall::gettid(), Relaxed);
     signals::block_all();
     crate::sys::follow::begin();
     allowed::use_all();

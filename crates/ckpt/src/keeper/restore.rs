@@ -81,8 +81,8 @@ impl Keeper {
     /// Says what the rollback that began at `began` has done for those who asked for it.
     fn close_records(&self, began: u64) {
         let k = keep::get();
-        let lost = began.saturating_sub(k.taken_ns.load(Relaxed));
-        k.taken_ns.store(time::now_ns(), Relaxed);
+        let lost = began.saturating_sub(k.last.taken_ns.load(Relaxed));
+        k.last.taken_ns.store(time::now_ns(), Relaxed);
         runtime().went_back(&WentBack {
             generation: self.generation,
             region: self.last.region,
@@ -106,7 +106,7 @@ impl Keeper {
         let stays = |s: &Seat| contexts.iter().any(|c| c.thread_pointer == s.thread_pointer.load(Relaxed));
         let leaving: Vec<_> = seats.iter().filter(|s| !stays(s)).collect();
         leaving.iter().for_each(|s| s.order(LEAVE));
-        k.send_orders();
+        k.freeze.send_orders();
         // The first host's id stays as long as the process.
         for tid in leaving.iter().map(|s| s.host.load(Relaxed)).filter(|tid| *tid != syscall::getpid()) {
             while syscall::tgkill(tid, 0) {
@@ -169,7 +169,7 @@ impl Keeper {
         // either.
         let before = crate::state()[image::state::EPOCH].fetch_add(1, Relaxed);
         k.epoch.store(before as u32 + 1, Relaxed);
-        k.started.store(0, SeqCst);
+        k.freeze.started.store(0, SeqCst);
         let rollback = k.ready.load(Relaxed) != 0;
         let mut without = false;
         for (s, has_host, of_thread) in &orders {
@@ -205,7 +205,7 @@ impl Keeper {
                 "capabilities",
             );
         }
-        k.send_orders();
+        k.freeze.send_orders();
         self.wake_agent();
         Ok(())
     }
@@ -216,7 +216,7 @@ impl Keeper {
         let to = Back { new_process, hosts, ours: &ours, files, store: &self.store };
         self.resources.put_back(&to, &mut self.last)?;
         // Some threads get new hosts.
-        mutexes::follow_after_return(keep::get().own_hosts());
+        mutexes::follow_after_return(keep::get().hosts.all());
         Ok(())
     }
 
@@ -375,9 +375,9 @@ impl Keeper {
         let me = syscall::getpid();
         if former.iter().any(|(whose, id)| *id == me && *whose != tp) {
             // As if its first host had failed.
-            k.parked.store(me, Release);
+            k.hosts.parked.store(me, Release);
             first.order(PARK);
-            k.send_orders();
+            k.freeze.send_orders();
             return self.hand_out(&contexts, &[]);
         }
         let number = k.number(first);

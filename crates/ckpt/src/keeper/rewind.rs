@@ -128,7 +128,7 @@ fn written(k: &Keep) -> Option<u64> {
         let path = CString::new(format!("/proc/self/{whose}io")).ok()?;
         of_io(&String::from_utf8_lossy(&maps::read_file(&path)?))
     };
-    let hosts = k.own_hosts();
+    let hosts = k.hosts.all();
     let own: u64 = hosts.filter_map(|h| by(&format!("task/{h}/"))).sum();
     Some(by("")?.saturating_sub(own))
 }

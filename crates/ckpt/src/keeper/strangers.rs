@@ -146,7 +146,9 @@ fn hosts() -> Vec<u32> {
 fn without_seat(mut tids: Vec<u32>, seats: &[&'static Seat]) -> Vec<u32> {
     let k = keep::get();
     tids.retain(|&t| {
-        !seats.iter().any(|s| s.host.load(Relaxed) == t) && !k.is_own(t) && k.parked.load(Relaxed) != t
+        !seats.iter().any(|s| s.host.load(Relaxed) == t)
+            && !k.hosts.is_own(t)
+            && k.hosts.parked.load(Relaxed) != t
     });
     tids
 }

@@ -72,7 +72,7 @@ impl Keeper {
         let copied = self.copy(&seats, busy);
         if copied.is_ok() {
             self.unknown = true; // until it is whole
-            k.in_memory.store(1, Release);
+            k.last.in_memory.store(1, Release);
             // Whoever comes to a place from here on goes by this one.
             k.place.copied_ns.store(began, Relaxed);
         }
@@ -80,8 +80,7 @@ impl Keeper {
         // somebody who takes it.
         let stays = copied.is_ok() && self.stays_frozen();
         let thawed = if stays { time::now_ns() } else { self.thaw() };
-        let hears =
-            stays.then(|| signals::set_mask(!(requests::handled(k) & k.on_signal_ends.load(Relaxed))));
+        let hears = stays.then(|| signals::set_mask(!(requests::handled(k) & k.ending.ends.load(Relaxed))));
         let stop_ns = thawed - began + noting_ns;
         let taken = copied.and_then(|c| self.complete(c, had, stop_ns, (began, thawed)));
         if let Some(mask) = hears {
@@ -122,7 +121,7 @@ impl Keeper {
         for why in core::mem::take(&mut self.left_out) {
             self.tell(&why, &why);
         }
-        let last_ns = k.taken_ns.load(Relaxed);
+        let last_ns = k.last.taken_ns.load(Relaxed);
         let finished = self.finish(about, held, stop_ns, (began, thawed));
         let Committed { dirty_pages, from_ready, .. } = finished.map_err(No::Refused)?;
         self.whole_for_rewinds();
@@ -339,8 +338,8 @@ impl Keeper {
         self.remove_unnamed();
         self.last = about;
         self.resources.whole(&self.last);
-        k.taken_ns.store(began, Relaxed);
-        k.generation.store(number, Release);
+        k.last.taken_ns.store(began, Relaxed);
+        k.last.generation.store(number, Release);
         let cost_ns = self.adapt(stop_ns);
         self.taken.push(Taken {
             generation: number,
