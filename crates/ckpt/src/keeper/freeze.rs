@@ -1,11 +1,12 @@
 //! Stopping every thread, and letting them go on.
 
-use super::strangers::{has_come_to_the_runtime, has_ended, strangers};
-use super::{Keeper, No};
+use super::strangers::{Stranger, has_come_to_the_runtime, has_ended, strangers};
 use crate::keep;
 use crate::requests;
+use crate::resources::resource::No;
 use crate::runtime::runtime;
 use crate::seats::{self, GO, Seat};
+use crate::settings::Strangers;
 use crate::sys::{futex, pending, signals, syscall, time};
 use core::sync::atomic::{Ordering::*, fence};
 
@@ -16,7 +17,15 @@ const AGAIN_NS: u64 = 100_000_000;
 /// How long calls that are being noted, and hosts that are being replaced, are waited for at once.
 const DRAIN_NS: u64 = 1_000_000;
 
-impl Keeper {
+/// Who does that.
+pub(super) struct Freezer {
+    /// Which threads of the program's own are saved.
+    pub(super) saved: Strangers,
+    /// A thread without a seat, and since when it has been seen.
+    pub(super) stranger: Option<Stranger>,
+}
+
+impl Freezer {
     /// Stops every thread. Afterwards exactly those that have arrived must be let go.
     pub(super) fn freeze(&mut self) -> Result<Vec<&'static Seat>, No> {
         let (k, f) = (keep::get(), &keep::get().freeze);

@@ -73,7 +73,7 @@ impl Keeper {
             return u64::MAX;
         }
         let now = time::now_ns();
-        let begin = due.saturating_sub(self.settings.interval_ns / 4);
+        let begin = due.saturating_sub(self.schedule.interval_ns / 4);
         let is_short = self.store.reached() < ready.wanted;
         if now < begin || (now < ready.again && !is_short) {
             return begin.max(ready.again);
@@ -85,7 +85,7 @@ impl Keeper {
             }
             return 0;
         }
-        ready.again = now + self.settings.interval_ns / PARTS;
+        ready.again = now + self.schedule.interval_ns / PARTS;
         if self.write_ahead().is_err() {
             return 0; // a failure, or everything is unknown now
         }
@@ -131,7 +131,7 @@ impl Keeper {
                 Some(i) => self.store.overwrite(content, from + i * FILLER_SIZE / PAGE)?,
             }
             took[i / TRIED] += time::now_ns() - began;
-            if took[0] + took[1] > self.settings.interval_ns / PARTS {
+            if took[0] + took[1] > self.schedule.interval_ns / PARTS {
                 took = [0; 2];
                 break;
             }

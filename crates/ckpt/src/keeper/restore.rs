@@ -66,7 +66,7 @@ impl Keeper {
     pub(super) fn stop_all(&mut self, began: u64) -> Result<Vec<&'static Seat>, String> {
         let k = keep::get();
         loop {
-            match self.freeze() {
+            match self.freezer.freeze() {
                 Ok(s) => return Ok(s),
                 Err(No::Refused(why)) if time::now_ns() - began > PATIENCE_NS => return Err(why),
                 Err(_) => {
@@ -206,7 +206,7 @@ impl Keeper {
             );
         }
         k.freeze.send_orders();
-        self.wake_agent();
+        self.freezer.wake_agent();
         Ok(())
     }
 

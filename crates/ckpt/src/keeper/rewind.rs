@@ -49,7 +49,7 @@ impl Keeper {
         };
         if k.failed.load(Acquire) > 0 {
             // It is answered first, and goes back further.
-            self.thaw();
+            self.freezer.thaw();
             return;
         }
         // One that is about to stop may do so only when the thread that has asked comes to a barrier.
@@ -57,7 +57,7 @@ impl Keeper {
         let against = if stops { Some(ABOUT_TO_STOP.into()) } else { self.stands_against(k) };
         if let Some(why) = against {
             refuse(k, &why);
-            self.thaw();
+            self.freezer.thaw();
             return;
         }
         k.rewind.asked.store(NO, Relaxed);

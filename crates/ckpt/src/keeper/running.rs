@@ -263,7 +263,7 @@ impl Keeper {
         *all_ns = 0;
         self.stopped.again(FEW);
         let began = time::now_ns();
-        if self.freeze().is_err() {
+        if self.freezer.freeze().is_err() {
             return;
         }
         let maps = memory::mappings();
@@ -273,7 +273,7 @@ impl Keeper {
             self.ahead = Some(Ahead::of(&self.store.dense, &written));
             self.tracker.note_held(&maps, &self.crew);
         }
-        let thawed = self.thaw();
+        let thawed = self.freezer.thaw();
         if let Some(ahead) = &mut self.ahead {
             ahead.stop_ns += thawed - began;
         }

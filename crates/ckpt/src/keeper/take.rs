@@ -24,12 +24,6 @@ const WORTH_SHARING: usize = 8 << 20;
 /// How often memory is looked at before a checkpoint, at most, and how often it may be waited for.
 const LOOKS: u32 = 10;
 const WAITS: u32 = 6;
-/// How often a checkpoint is put off because signals wait for threads that do not block them.
-const UNSETTLED: u32 = 50;
-/// How long those who have asked for a checkpoint wait for stops that wait, too, for them perhaps.
-const STOPS_NS: u64 = 20_000_000;
-/// How often because one executes the kernel's object.
-const IN_KERNELS: u32 = 20;
 
 impl Keeper {
     pub(super) fn take(&mut self) -> Result<(), No> {
@@ -42,31 +36,30 @@ impl Keeper {
             return Err(No::Refused(why));
         }
         self.claim();
-        self.cost.began_cpu_ns = time::of_thread_ns(syscall::gettid());
+        self.schedule.begins();
         self.write_ahead()?;
         let had = self.staging.ready();
         let busy = self.prepare()?;
         let noting_ns = self.ahead.as_ref().map_or(0, |a| a.stop_ns);
         let began = time::now_ns();
-        let seats = self.freeze()?;
+        let seats = self.freezer.freeze()?;
         let stops = seats.iter().any(|s| s.is_about_to_stop());
         if k.failed.load(Acquire) > 0 || stops {
             // One failed while the others were being stopped: first the rollback. Or a stop waits for a
             // call's exit: saved, it would strike again after every rollback.
-            self.thaw();
-            self.let_stops_happen(stops);
+            self.freezer.thaw();
+            // It goes on without.
+            if self.schedule.waits_for_stops(stops) {
+                k.rewind.why.set(ABOUT_TO_STOP);
+                self.answer();
+            }
             return Err(No::Later);
         }
-        self.stops_since = None;
-        if seats.iter().any(|s| vdso::is_executed_by(s)) {
-            self.in_kernels += 1;
-            // Under the same kernel it could be gone on from there.
-            if self.in_kernels < IN_KERNELS || keep::get().kernel.are_two() {
-                self.thaw();
-                return Err(No::Later);
-            }
+        self.schedule.waits_for_stops(false);
+        if self.schedule.waits_for_kernel(seats.iter().any(|s| vdso::is_executed_by(s))) {
+            self.freezer.thaw();
+            return Err(No::Later);
         }
-        self.in_kernels = 0;
         self.confirm(&seats);
         self.note_written();
         let copied = self.copy(&seats, busy);
@@ -78,8 +71,8 @@ impl Keeper {
         }
         // Whoever asks for it to end, or to stop, gets it as it is now. Another request to end must find
         // somebody who takes it.
-        let stays = copied.is_ok() && self.stays_frozen();
-        let thawed = if stays { time::now_ns() } else { self.thaw() };
+        let stays = copied.is_ok() && self.schedule.stays_frozen();
+        let thawed = if stays { time::now_ns() } else { self.freezer.thaw() };
         let hears = stays.then(|| signals::set_mask(!(requests::handled(k) & k.ending.ends.load(Relaxed))));
         let stop_ns = thawed - began + noting_ns;
         let taken = copied.and_then(|c| self.complete(c, had, stop_ns, (began, thawed)));
@@ -88,21 +81,9 @@ impl Keeper {
                 self.end_or_stop();
             }
             signals::set_mask(mask);
-            self.thaw();
+            self.freezer.thaw();
         }
         taken
-    }
-
-    /// A stop may wait for the end of a call that ends only when others come, of whom one waits for this
-    /// checkpoint: it goes on without.
-    fn let_stops_happen(&mut self, stops: bool) {
-        let now = time::now_ns();
-        if !stops {
-            self.stops_since = None;
-        } else if now - *self.stops_since.get_or_insert(now) > STOPS_NS {
-            keep::get().rewind.why.set(ABOUT_TO_STOP);
-            self.answer();
-        }
     }
 
     /// Copies what is copied while the threads run, writes it all, and makes it the last whole checkpoint.
@@ -268,11 +249,9 @@ impl Keeper {
         let of_timers = timers::signals_of(about);
         let sent = || each().fold(pending::set_of(0, "ShdPnd").unwrap_or(0), |set, p| set | p) & of_timers;
         let waits = |(waiting, s): (u64, &&Seat)| waiting & !s.blocked() != 0;
-        if (each().zip(seats).any(waits) || sent() != 0) && self.unsettled < UNSETTLED {
-            self.unsettled += 1;
+        if self.schedule.waits_for_signals(each().zip(seats).any(waits) || sent() != 0) {
             return Err(No::Later);
         }
-        self.unsettled = 0;
         if sent() != 0 {
             return Err(No::Refused("the signal of a timer waits for a thread".into()));
         }
@@ -319,7 +298,10 @@ impl Keeper {
     ) -> Result<Committed, String> {
         let k = keep::get();
         self.write(&mut held)?;
-        self.recognise(&mut about);
+        let last = (self.generation > 0).then_some(&self.last);
+        for (what, kind) in self.mapped.recognise(&mut about, &self.settings, last) {
+            self.tell(&what, &kind);
+        }
         if let Some(why) = image::fit::only_here(&about).or_else(|| attributes::only_here(&about)) {
             self.tell(
                 &format!("these checkpoints are for rollbacks only, a restart is refused: {why}"),
@@ -335,12 +317,14 @@ impl Keeper {
         self.generation = number;
         // Older generations may still be gone back to, should this one be damaged.
         k.journal.forget(self.store.oldest_era());
-        self.remove_unnamed();
+        if let Some((what, kind)) = self.mapped.remove_unnamed(&self.settings) {
+            self.tell(&what, &kind);
+        }
         self.last = about;
         self.resources.whole(&self.last);
         k.last.taken_ns.store(began, Relaxed);
         k.last.generation.store(number, Release);
-        let cost_ns = self.adapt(stop_ns);
+        let cost_ns = self.schedule.taken(stop_ns);
         self.taken.push(Taken {
             generation: number,
             at_ns: began,
@@ -350,7 +334,7 @@ impl Keeper {
             write_ns: time::now_ns() - thawed,
             left_out: ranges::bytes(&self.last.dead) as u64,
             cost_ns,
-            interval_ns: self.settings.interval_ns,
+            interval_ns: self.schedule.interval_ns,
         });
         Ok(committed)
     }
