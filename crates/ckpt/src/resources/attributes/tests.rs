@@ -45,6 +45,7 @@ enum Of {
 }
 use Of::*;
 
+#[derive(Clone, Copy)]
 struct Row {
     name: &'static str,
     of: Of,
@@ -72,7 +73,7 @@ const OTHERS: (Fate, Fate) = (Stays, Surroundings);
 const GONE: (Fate, Fate) = (Stays, Lost);
 
 /// What is more than one number.
-const OTHER: [Row; 72] = [
+const OTHER: &[Row] = &[
     // Who it is.
     row("process id", Process, "getpid(2)", (Stays, PutBack), "cli/src/restart"),
     row("thread ids", Thread, "gettid(2)", (Stays, Surroundings), "sys/glibc/host.rs"),
@@ -247,7 +248,7 @@ fn all() -> Vec<Row> {
     let of_threads = thread_values::ALL
         .iter()
         .map(|v| row(v.name, Thread, v.by, OWN, "ckpt/resources/attributes/thread_values.rs"));
-    OTHER.into_iter().chain(values).chain(of_threads).collect()
+    OTHER.iter().copied().chain(values).chain(of_threads).collect()
 }
 
 /// As docs/internals/attributes.md shows them.
