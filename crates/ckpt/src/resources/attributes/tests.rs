@@ -80,7 +80,7 @@ const OTHER: &[Row] = &[
     row("parent", Process, "getppid(2)", OTHERS, ""),
     row("session and process group, others'", Process, "getsid(2), getpgid(2)", OTHERS, ""),
     row("controlling terminal", Process, "ioctl(TIOCSCTTY)", OTHERS, ""),
-    row("children", Process, "wait(2)", (PutBack, Refused), "ckpt/resources/process.rs"),
+    row("children", Process, "wait(2)", (PutBack, Refused), "ckpt/resources/children.rs"),
     row(
         "threads' names",
         Thread,
@@ -88,7 +88,7 @@ const OTHER: &[Row] = &[
         BOTH,
         "ckpt/resources/attributes/thread_settings.rs",
     ),
-    row("arguments as others see them", Process, "/proc/PID/cmdline", BOTH, "ckpt/restart/command_line.rs"),
+    row("arguments as others see them", Process, "/proc/PID/cmdline", BOTH, "ckpt/resources/command_line.rs"),
     row("file as others see it", Process, "prctl(PR_SET_MM_EXE_FILE)", GONE, ""),
     row("users", Thread, "setresuid(2), setfsuid(2)", BOTH, "ckpt/resources/own_state.rs"),
     row("groups", Thread, "setresgid(2), setfsgid(2), setgroups(2)", BOTH, "ckpt/resources/own_state.rs"),
