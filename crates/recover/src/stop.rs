@@ -99,7 +99,7 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
     }
     // SAFETY: the kernel's argument.
     let injected = sent && unsafe { inject::sent(info) } == Some(Kind::Crash);
-    let of_keeper = || ckpt::keep::if_on().is_some_and(|k| k.is_own(gettid()));
+    let of_keeper = || ckpt::keep::if_on().is_some_and(|k| k.hosts.is_own(gettid()));
     if sent && !injected && (of_keeper() || ckpt::lost::are_blocked(at.mask)) {
         // SAFETY: as above.
         return unsafe { signals::leave_to_others(sig, info, ctx) };

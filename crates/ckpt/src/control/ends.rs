@@ -84,7 +84,7 @@ pub(crate) fn begin() {
 
 /// Is the caller of the process that has checkpoints? A child made by `vfork` has its memory.
 pub(crate) fn is_ours(k: &Keep) -> bool {
-    let keeper = k.own_hosts[0].load(Relaxed);
+    let keeper = k.hosts.own[0].load(Relaxed);
     region::on() && keeper != 0 && syscall::tgkill(keeper, 0)
 }
 

@@ -10,10 +10,11 @@ use super::{Keeper, No};
 use crate::busy::BLOCK;
 use crate::cow::{Balance, CLOSED, Failure, How, PAGES, PLACES, Pool, Window};
 use crate::crew;
-use crate::image::{Map, PAGE};
+use crate::image::{Entry, Map, PAGE};
 use crate::memory;
 use crate::ranges;
 use crate::say;
+use crate::settings::Copying;
 use crate::sys::time;
 use crate::tracker::{Run, changed, is_among};
 use std::sync::Arc;
@@ -37,20 +38,6 @@ const NOTE_NS: u64 = 150;
 const FEW: u32 = 16;
 /// Checkpoints that are taken otherwise at most after something was lost, or threads have waited for too long.
 const MOST_STOPPED: u32 = 1 << 10;
-
-/// When memory is copied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Copying {
-    /// While the program runs, where much has changed as a whole.
-    #[default]
-    Auto,
-    /// While the threads are frozen.
-    Stopped,
-    /// While the program runs, wherever that is possible: for tests.
-    Running,
-    /// As `Auto`, but from a block on: for tests.
-    Small,
-}
 
 impl Copying {
     /// Bytes from which on memory is worth looking at for copying it while the program runs.
@@ -245,7 +232,8 @@ impl Keeper {
     /// Copies and writes what is `running`, while the program runs.
     pub(super) fn copy_running(&mut self, running: Running, held: &mut Held) -> Result<(), No> {
         let (Some(guard), Some(how)) = (self.tracker.guard(), running.how) else { return Ok(()) };
-        let window = Window::open(guard, &how, &mut self.store, held);
+        let mut wrote = |entries: &[Entry]| held.wrote(entries);
+        let window = Window::open(guard, &how, &mut self.store, &mut wrote);
         self.crew.share(crew::MOST, &|_| window.work());
         let done = window.close();
         self.store.index = Arc::unwrap_or_clone(how.old);
@@ -275,7 +263,7 @@ impl Keeper {
         *all_ns = 0;
         self.stopped.again(FEW);
         let began = time::now_ns();
-        if self.freeze().is_err() {
+        if self.freezer.freeze().is_err() {
             return;
         }
         let maps = memory::mappings();
@@ -285,7 +273,7 @@ impl Keeper {
             self.ahead = Some(Ahead::of(&self.store.dense, &written));
             self.tracker.note_held(&maps, &self.crew);
         }
-        let thawed = self.thaw();
+        let thawed = self.freezer.thaw();
         if let Some(ahead) = &mut self.ahead {
             ahead.stop_ns += thawed - began;
         }

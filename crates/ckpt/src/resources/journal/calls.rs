@@ -15,7 +15,7 @@ use crate::sys::maps::{self, Mapping};
 use crate::sys::tables::{self, Instead, calls_instead};
 use crate::sys::{mutexes, signals};
 use crate::{attributes::memory_advice, pipes::received, pipes::sent};
-use crate::{executed, files, keep, masks, rights, suspend, system_v};
+use crate::{executed, keep, masks, open_descriptors, rights, suspend, system_v};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
@@ -250,7 +250,7 @@ fn controlling(j: &Journal, fd: c_int, command: c_int) -> Hold {
 
 /// Of a file that was opened so only the length is noted.
 fn appends(fd: c_int) -> bool {
-    let flags = files::flags_of(fd);
+    let flags = open_descriptors::flags_of(fd);
     flags >= 0 && flags & libc::O_APPEND != 0
 }
 
