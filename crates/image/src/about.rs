@@ -1,13 +1,14 @@
 //! What a checkpoint is about: the process, its mappings, and all else but threads and open files.
 
 use super::files::{OpenFile, Place, Received, Sent};
-use super::format::sum;
+use super::format::Sum;
 use super::threads::Context;
 use super::{cpu, xsave};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
@@ -230,7 +231,7 @@ pub struct MappedFile {
 pub fn recognise(path: &str) -> Option<MappedFile> {
     const TOO_LARGE: u64 = 256 << 20;
     let m = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    let sum = if m.len() > TOO_LARGE { 0 } else { sum(&fs::read(path).ok()?) };
+    let sum = if m.len() > TOO_LARGE { 0 } else { sum_of_file(path)? };
     let changed = i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec());
     Some(MappedFile { path: path.into(), length: m.len(), sum, changed })
 }
@@ -238,6 +239,20 @@ pub fn recognise(path: &str) -> Option<MappedFile> {
 /// A limit on a resource of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limit {
+/// The checksum of what a file holds, read piece by piece: memory for all of it costs more than reading it.
+fn sum_of_file(path: &str) -> Option<u64> {
+    const PIECE: usize = 128 << 10;
+    let (mut file, mut sum, mut piece) = (fs::File::open(path).ok()?, Sum::default(), vec![0; PIECE]);
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Some(sum.value()),
+            Ok(n) => sum.add(&piece[..n]),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
+}
+
     /// RLIMIT_CPU (0) …
     pub resource: u32,
     /// The soft limit; `u64::MAX`: none.

@@ -14,6 +14,7 @@ use crate::sys::lock::Locked;
 use crate::sys::maps;
 use crate::sys::objects;
 use crate::vdso;
+use std::fs::File;
 
 /// What the loader has loaded, by the paths of the mappings: the libraries, and itself.
 static LOADED: Locked<(Vec<String>, String)> = Locked::new((Vec::new(), String::new()));
@@ -44,9 +45,10 @@ pub(crate) struct Known {
 const GONE: &str = " (deleted)";
 
 impl Keeper {
-    /// What files `about` has mapped. If checkpoints are self-contained: copies them.
-    pub(super) fn recognise(&mut self, about: &mut Description) {
-        let mut out: Vec<image::MappedFile> = Vec::new();
+    /// What files `about` has mapped. If checkpoints are self-contained: copies them. Returns the copies that
+    /// are yet to be synced.
+    pub(super) fn recognise(&mut self, about: &mut Description) -> Vec<File> {
+        let (mut out, mut written): (Vec<image::MappedFile>, _) = (Vec::new(), Vec::new());
         let (mut moved, mut copies) = (Vec::new(), Vec::new());
         let mut known: Vec<Known> = Vec::new();
         let is_apart = memory::apart(&about.maps);
@@ -64,16 +66,7 @@ impl Keeper {
                 },
             };
             if self.settings.contained && !k.kept && k.file.sum != 0 && is_private(&about.maps, m) {
-                match kept::keep(&self.settings.dir, &k.file) {
-                    Ok(()) => k.kept = true,
-                    Err(why) => self.tell(
-                        &format!(
-                            "the checkpoints have no copy of {}: {why}; a restart needs that file",
-                            m.path
-                        ),
-                        &m.path,
-                    ),
-                }
+                written.extend(self.copy_file(&mut k));
             }
             let mut file = k.file.clone();
             if m.path.ends_with(GONE) && k.kept {
@@ -93,8 +86,11 @@ impl Keeper {
         // What is not mapped any more only older checkpoints need.
         self.has_unnamed |= self.mapped.iter().any(|k| k.kept);
         self.mapped = known;
-        if let Some(Err(why)) = about.kernel.as_ref().map(|k| vdso::keep_copy(&self.settings.dir, k)) {
-            self.tell(&format!("the checkpoints have no copy of the kernel's vDSO: {why}"), "vDSO");
+        match about.kernel.as_ref().map_or(Ok(None), |k| vdso::keep_copy(&self.settings.dir, k)) {
+            Ok(copy) => written.extend(copy),
+            Err(why) => {
+                self.tell(&format!("the checkpoints have no copy of the kernel's vDSO: {why}"), "vDSO")
+            }
         }
         about.mapped = out;
         about.contained = self.settings.contained;
@@ -106,10 +102,22 @@ impl Keeper {
             (about.libraries, about.loader) = loaded();
         }
         about.load_from(&moved);
+        written
     }
 }
 
 impl Keeper {
+    /// Makes a file's copy, if there is none yet. Returns it if it is yet to be synced.
+    fn copy_file(&mut self, k: &mut Known) -> Option<File> {
+        let (copy, path) = (kept::keep(&self.settings.dir, &k.file, None), &k.file.path);
+        k.kept = copy.is_ok();
+        copy.unwrap_or_else(|why| {
+            let what = format!("the checkpoints have no copy of {path}: {why}; a restart needs that file");
+            self.tell(&what, path);
+            None
+        })
+    }
+
     /// A checkpoint is complete, and an older one may be gone: so are the copies that none names any more.
     pub(super) fn remove_unnamed(&mut self) {
         if !self.settings.contained || !self.has_unnamed {

@@ -384,7 +384,7 @@ impl Keeper {
     ) -> Result<Committed, String> {
         let k = keep::get();
         self.write(&mut held)?;
-        self.recognise(&mut about);
+        let copies = self.recognise(&mut about);
         if let Some(why) = image::fit::only_here(&about).or_else(|| attributes::only_here(&about)) {
             self.tell(
                 &format!("these checkpoints are for rollbacks only, a restart is refused: {why}"),
@@ -396,7 +396,7 @@ impl Keeper {
             return Err(format!("the kernel has told of the page at {:x} twice", w[0].page as usize * PAGE));
         }
         let number = self.generation + 1;
-        let committed = self.store.commit(number, &about, entries)?;
+        let committed = self.store.commit(number, &about, entries, &copies)?;
         self.generation = number;
         self.streams.whole();
         // Older generations may still be gone back to, should this one be damaged.
