@@ -21,8 +21,8 @@ pub use glibc::{
 };
 pub use kernel::{
     allowed, anew, cpu_limit, cpu_time, descriptors, door, follow, futex, left, limits, locks, maps,
-    membarrier, pagemap, pending, reach, rights, scheduling, signals, stat, syscall, time, timers, uffd,
-    vdso, waiting, watch,
+    membarrier, pagemap, pending, reach, rights, scheduling, signals, silence, stat, syscall, time, timers,
+    uffd, vdso, waiting, watch,
 };
 pub use memory::{arena, claim, keep, lock, own, ranges, sync};
 

@@ -9,7 +9,8 @@ use crate::image::{self, Word};
 use crate::keep::{self, Keep};
 use crate::sys;
 use crate::sys::tables::calls_instead;
-use crate::sys::{futex, syscall, time};
+use crate::sys::{futex, signals, syscall, time};
+use crate::transition::{transition_begins, transition_is_over};
 use crate::{region, rollback, say, state};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::Ordering::*;
@@ -120,9 +121,14 @@ fn is_first(k: &Keep) -> bool {
         }
     }
 }
+    // No checkpoint meanwhile: on a slow disk it would wait in vain for this thread to answer.
+    let mask = signals::block_all();
+    transition_begins();
 
 /// Is `found` a thread that is there, and ends the process, other than `own`?
 fn is_another(found: u64, own: u64) -> bool {
+    transition_is_over();
+    signals::set_mask(mask);
     let present = found != 0 && found & !TID == own & !TID;
     present && found != own && syscall::tgkill((found & TID) as u32, 0)
 }
