@@ -222,7 +222,9 @@ impl Keeper {
         })?;
         let closed = files.split_off(open);
         let journal = &keep::get().journal;
-        journal::calls::catch(journal, &maps, &self.door);
+        if journal::calls::catch(journal, &maps, &self.door) {
+            return Err(No::Later); // not for a thread that is in the loader for a moment
+        }
         journal.next_era(self.settings.files);
         let mut about = self.described(&maps, [files, closed], seats)?;
         // From here on it must go well, or it is not known what has changed.
