@@ -10,8 +10,8 @@ use crate::sys::cpu_time::{self, Used};
 use crate::sys::{futex, host, mutexes, out, pending, syscall, time};
 use crate::tracker::Run;
 use crate::{
-    alarms, apart, attributes, command_line, files, keep, masks, membarriers, memory, process, ranges, say,
-    semaphore_sets, shared, streams, timers, vdso, xsave,
+    alarms, apart, attributes, command_line, ends, files, keep, masks, membarriers, memory, process, ranges,
+    say, semaphore_sets, shared, streams, timers, vdso, xsave,
 };
 use core::sync::atomic::Ordering::*;
 
@@ -36,6 +36,9 @@ impl Keeper {
         for s in &k.seats {
             while s.going.load(Acquire) != 0 {
                 futex::wait_until(&s.going, 1, time::now_ns() + 100_000);
+        if let Err(e) = ends::take_back() {
+            stop(&format!("that the program has ended is noted, which cannot be undone: {}", sys::why(e)));
+        }
             }
         }
         k.failed.store(0, Release);
