@@ -159,7 +159,7 @@ pub struct DeadWord {
 }
 
 /// A mapping of the program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Map {
     /// First address.
     pub start: usize,
@@ -187,6 +187,9 @@ pub struct Map {
     /// The memory policy that it has given it (mbind(2)): mode and nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<(u32, Vec<u64>)>,
+    /// Where it has guards: [start, end) in memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<(usize, usize)>,
 }
 
 /// The name of shared memory that is put back and had none.
@@ -236,9 +239,6 @@ pub fn recognise(path: &str) -> Option<MappedFile> {
     Some(MappedFile { path: path.into(), length: m.len(), sum, changed })
 }
 
-/// A limit on a resource of the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Limit {
 /// The checksum of what a file holds, read piece by piece: memory for all of it costs more than reading it.
 fn sum_of_file(path: &str) -> Option<u64> {
     const PIECE: usize = 128 << 10;
@@ -253,6 +253,9 @@ fn sum_of_file(path: &str) -> Option<u64> {
     }
 }
 
+/// A limit on a resource of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limit {
     /// RLIMIT_CPU (0) …
     pub resource: u32,
     /// The soft limit; `u64::MAX`: none.

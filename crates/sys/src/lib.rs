@@ -24,7 +24,7 @@ pub use kernel::{
     membarrier, pagemap, pending, reach, rights, scheduling, signals, silence, stat, syscall, time, timers,
     uffd, vdso, waiting, watch,
 };
-pub use memory::{arena, claim, keep, lock, own, ranges, sync};
+pub use memory::{arena, claim, guards, keep, lock, own, ranges, sync};
 
 /// What a negative system call result means. Not by libc's `strerror`, which needs a thread of libc's own.
 pub fn why(result: isize) -> std::io::ErrorKind {

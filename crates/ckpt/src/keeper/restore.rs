@@ -7,16 +7,13 @@ use crate::runtime::{WentBack, runtime};
 use crate::seats::{self, LEAVE, PARK, Seat, TAKE};
 use crate::sys;
 use crate::sys::cpu_time::{self, Used};
-use crate::sys::{futex, host, mutexes, out, pending, syscall, time};
+use crate::sys::{futex, guards, host, mutexes, out, pending, syscall, time};
 use crate::tracker::Run;
 use crate::{
     alarms, apart, attributes, command_line, ends, files, keep, masks, membarriers, memory, process, ranges,
     say, semaphore_sets, shared, streams, timers, vdso, xsave,
 };
 use core::sync::atomic::Ordering::*;
-
-/// Linux 6.13; libc has no name for it yet.
-const MADV_GUARD_REMOVE: i32 = 103;
 
 /// How long a rollback tries to stop all threads. A checkpoint can do without one that comes or goes and
 /// has no CPU, or waits for a slow disk; here the program would end.
@@ -36,12 +33,12 @@ impl Keeper {
         for s in &k.seats {
             while s.going.load(Acquire) != 0 {
                 futex::wait_until(&s.going, 1, time::now_ns() + 100_000);
-        if let Err(e) = ends::take_back() {
-            stop(&format!("that the program has ended is noted, which cannot be undone: {}", sys::why(e)));
-        }
             }
         }
         k.failed.store(0, Release);
+        if let Err(e) = ends::take_back() {
+            stop(&format!("that the program has ended is noted, which cannot be undone: {}", sys::why(e)));
+        }
         // Whoever has asked for one will not have asked.
         k.rewind.asked.store(NO, Relaxed);
         let ended = process::end_children().unwrap_or_else(|why| stop(&why));
@@ -295,6 +292,7 @@ impl Keeper {
         self.store.index = index;
         r?;
         memory::protect(&made);
+        self.tracker.put_guards_back(&runs, &maps)?;
         let missing = self.poison(&maps)?;
         self.tracker.arm_all(&maps, &self.crew);
         self.unknown = !self.tracker.notes_writes();
@@ -360,9 +358,7 @@ impl Keeper {
             let to = e.page as usize * PAGE;
             let wrote = self.door.write(to, bytes) || {
                 // They may have become guards since.
-                // SAFETY: private memory of the program, whose threads are frozen.
-                unsafe { sys!(libc::SYS_madvise, to, bytes.len(), MADV_GUARD_REMOVE) };
-                self.door.write(to, bytes)
+                guards::change(&[(to, to + bytes.len())], &[]).is_ok() && self.door.write(to, bytes)
             };
             if !wrote {
                 return Err(format!("the memory at {to:x} cannot be written"));

@@ -235,6 +235,7 @@ impl Keeper {
         }
         let left_out = self.left_out(&maps);
         let runs = self.tracker.runs_anew(&maps, &self.store.dense, &busy.unarmed(), &left_out);
+        self.tracker.note_guards(&runs, &mut about.maps);
         about.dead = self.still_out(&runs, &left_out);
         about.words = self.words(&about.dead);
         let runs = self.without_dead(runs);

@@ -7,8 +7,8 @@
 
 use crate::image::Map;
 use crate::sys;
-use crate::sys::maps;
 use crate::sys::tables::calls_instead;
+use crate::sys::{guards, maps};
 use core::ffi::{c_int, c_uint, c_ulong, c_void};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -280,6 +280,12 @@ fn said(r: c_int) -> c_int {
     r
 }
 
+/// Guards in mappings of files would be tried for ever where the kernel notes writes to them (seen with Linux
+/// 6.18): they are answered as before Linux 6.15, which has none.
+fn is_of_a_file(at: usize) -> bool {
+    maps::find(&maps::all(), at).is_some_and(|m| m.inode != 0)
+}
+
 /// Does it change more than speed, which some ask for with every array?
 fn counts(advice: c_int) -> bool {
     FLAGS.iter().any(|f| f.matters && f.on == advice)
@@ -287,6 +293,11 @@ fn counts(advice: c_int) -> bool {
 
 calls_instead! {
     fn madvise(at: *mut c_void, len: usize, advice: c_int) -> c_int = |real| {
+        if advice == guards::INSTALL && is_of_a_file(at as usize) {
+            // SAFETY: the calling thread's own.
+            unsafe { *libc::__errno_location() = libc::EINVAL };
+            return -1;
+        }
         let r = real();
         if counts(advice) { said(r) } else { r }
     };
