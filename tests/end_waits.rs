@@ -1,4 +1,5 @@
-//! A program whose end record takes its time, on a slow disk: no checkpoint waits for the thread that writes it.
+//! A program whose end record takes its time, on a slow disk: no checkpoint waits for the thread that writes
+//! it.
 
 mod common;
 use common::jobs::*;
