@@ -374,6 +374,7 @@ pub(crate) fn orphans_left_behind() -> ! {
 }
 
 fn cannot_replace(thr: &'static Thread, kind: Kind) -> ! {
+    ckpt::transition_is_over();
     refuse(
         thr,
         kind,

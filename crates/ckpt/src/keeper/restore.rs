@@ -186,7 +186,7 @@ impl Keeper {
         for (s, has_host, of_thread) in &orders {
             let tid = match has_host {
                 true => s.host.load(Relaxed),
-                false => s.make_host().ok_or("the system gives no thread for one that failed")?,
+                false => s.make_host().ok_or("the system gives no host for a thread (ulimit -u?)")?,
             };
             // Before any of them goes on, and sends it a signal, say: it would hear that there is no such
             // thread.

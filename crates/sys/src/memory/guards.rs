@@ -1,14 +1,21 @@
 //! Guards: pages that nobody may touch, whatever their mapping allows (MADV_GUARD_INSTALL, Linux 6.13). The
 //! kernel tells of them since 6.15.
 
+use crate::maps;
 use crate::pagemap::{GUARD, Pagemap, Question, Region};
 use crate::ranges;
 use crate::sys;
 
 /// libc has no names for these yet.
-pub const INSTALL: i32 = 102;
+const INSTALL: i32 = 102;
 /// See [`INSTALL`].
 const REMOVE: i32 = 103;
+
+/// Would `advice` install guards in a file's mapping? Where the kernel notes writes to that it tries so for
+/// ever (seen with Linux 6.18): it is answered as before Linux 6.15, which has none there.
+pub fn are_refused(advice: i32, at: usize) -> bool {
+    advice == INSTALL && maps::find(&maps::all(), at).is_some_and(|m| m.inode != 0)
+}
 
 /// A piece of memory: [start, end).
 type Range = (usize, usize);

@@ -280,12 +280,6 @@ fn said(r: c_int) -> c_int {
     r
 }
 
-/// Guards in mappings of files would be tried for ever where the kernel notes writes to them (seen with Linux
-/// 6.18): they are answered as before Linux 6.15, which has none.
-fn is_of_a_file(at: usize) -> bool {
-    maps::find(&maps::all(), at).is_some_and(|m| m.inode != 0)
-}
-
 /// Does it change more than speed, which some ask for with every array?
 fn counts(advice: c_int) -> bool {
     FLAGS.iter().any(|f| f.matters && f.on == advice)
@@ -293,7 +287,7 @@ fn counts(advice: c_int) -> bool {
 
 calls_instead! {
     fn madvise(at: *mut c_void, len: usize, advice: c_int) -> c_int = |real| {
-        if advice == guards::INSTALL && is_of_a_file(at as usize) {
+        if guards::are_refused(advice, at as usize) {
             // SAFETY: the calling thread's own.
             unsafe { *libc::__errno_location() = libc::EINVAL };
             return -1;
