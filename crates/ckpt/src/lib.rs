@@ -21,6 +21,7 @@ pub mod runtime;
 
 use crate::sys::keep as region;
 pub use control::begin::{after_fork, at_load, start, start_at_load};
+pub use control::ends::take_back as take_end_back;
 pub use control::exits::program_ends;
 pub use control::rollback::{
     await_rollback, can_roll_back, epoch, none_because, note_parked, note_parked_host, roll_back,

@@ -67,7 +67,9 @@ fn spawn(thread_pointer: usize) {
         unsafe { host::spawn_with(stack, thread_pointer, main, 0) }.is_some()
     });
     if !ok {
-        crate::say!("cannot start the thread that injects delayed faults and watches for hangs");
+        crate::say!(
+            "the system gives no thread that injects delayed faults and watches for hangs (ulimit -u?)"
+        );
     }
 }
 

@@ -221,7 +221,7 @@ fn begin(mut settings: Settings) {
         settings: Settings { inherited: restart::inherited(), ..settings },
         job: restart::Job::Fresh(whose),
     }) {
-        say!("no checkpoints: cannot start the thread that takes them");
+        say!("no checkpoints: the system gives no thread that takes them (ulimit -u?)");
         region::forget();
         return;
     }

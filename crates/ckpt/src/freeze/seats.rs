@@ -86,10 +86,10 @@ pub struct Seat {
     /// The host was called where it must not stop, and has gone on: it is to be called again.
     pub not_here: AtomicU32,
     /// How often it has gone on, in a row, where it may have had to, and where it was then. Only its host
-    /// uses these.
+    /// changes these.
     tries: AtomicU32,
     stays: AtomicU32,
-    tried_at: AtomicUsize,
+    pub(crate) tried_at: AtomicUsize,
     /// The kernel's signal context of the frozen thread, or of the one to become.
     pub context: AtomicUsize,
     stack: AtomicUsize,

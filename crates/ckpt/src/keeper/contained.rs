@@ -14,6 +14,7 @@ use crate::sys::lock::Locked;
 use crate::sys::maps;
 use crate::sys::objects;
 use crate::vdso;
+use std::fs::File;
 
 /// What the loader has loaded, by the paths of the mappings: the libraries, and itself.
 static LOADED: Locked<(Vec<String>, String)> = Locked::new((Vec::new(), String::new()));
@@ -56,14 +57,14 @@ type Told = (String, String);
 
 impl MappedFiles {
     /// What files `about` has mapped. If checkpoints are self-contained: copies them. `last`: the last
-    /// checkpoint, if there is one.
+    /// checkpoint, if there is one. Returns the copies that are yet to be synced.
     pub(super) fn recognise(
         &mut self,
         about: &mut Description,
         settings: &Settings,
         last: Option<&Description>,
-    ) -> Vec<Told> {
-        let (mut out, mut told) = (Vec::new(), Vec::new());
+    ) -> (Vec<File>, Vec<Told>) {
+        let (mut out, mut written, mut told) = (Vec::new(), Vec::new(), Vec::new());
         let (mut moved, mut copies) = (Vec::new(), Vec::new());
         let mut known: Vec<Known> = Vec::new();
         let is_apart = memory::apart(&about.maps);
@@ -74,8 +75,11 @@ impl MappedFiles {
             }
             let Some(mut k) = self.known_as(number, &m.path) else { continue };
             if settings.contained && !k.kept && k.file.sum != 0 && is_private(&about.maps, m) {
-                match kept::keep(&settings.dir, &k.file) {
-                    Ok(()) => k.kept = true,
+                match kept::keep(&settings.dir, &k.file, None) {
+                    Ok(copy) => {
+                        k.kept = true;
+                        written.extend(copy);
+                    }
                     Err(why) => told.push((no_copy(&m.path, &why), m.path.clone())),
                 }
             }
@@ -97,8 +101,14 @@ impl MappedFiles {
         // What is not mapped any more only older checkpoints need.
         self.is_tidy &= !self.known.iter().any(|k| k.kept);
         self.known = known;
-        if let Some(Err(why)) = about.kernel.as_ref().map(|k| vdso::keep_copy(&settings.dir, k)) {
-            told.push((format!("the checkpoints have no copy of the kernel's vDSO: {why}"), "vDSO".into()));
+        match about.kernel.as_ref().map_or(Ok(None), |k| vdso::keep_copy(&settings.dir, k)) {
+            Ok(copy) => written.extend(copy),
+            Err(why) => {
+                told.push((
+                    format!("the checkpoints have no copy of the kernel's vDSO: {why}"),
+                    "vDSO".into(),
+                ));
+            }
         }
         about.mapped = out;
         about.contained = settings.contained;
@@ -110,7 +120,7 @@ impl MappedFiles {
             (about.libraries, about.loader) = loaded();
         }
         about.load_from(&moved);
-        told
+        (written, told)
     }
 
     /// The file with this number, which is mapped as `path`.

@@ -7,7 +7,7 @@ use crate::resources::resource::No;
 use crate::runtime::runtime;
 use crate::seats::{self, GO, Seat};
 use crate::settings::Strangers;
-use crate::sys::{futex, pending, signals, syscall, time};
+use crate::sys::{futex, pending, signals, silence, syscall, time};
 use core::sync::atomic::{Ordering::*, fence};
 
 /// How long threads may take to answer the freeze signal.
@@ -68,19 +68,19 @@ impl Freezer {
         loop {
             let left = f.counter.load(Acquire);
             // One that has failed or ended meanwhile does not arrive; another may have taken its seat.
-            if called.iter().all(|(s, tid)| s.hold() || s.host.load(Acquire) != *tid || has_ended(s)) {
-                break;
-            }
+            let silent = called.iter().find(|c| is_silent(c) && !has_ended(c.0));
+            let Some((silent, tid)) = silent else { break };
             let has_died = |s: &Seat| s.logical().is_some_and(|t| t.has_died());
             let busy = f.transitions.load(SeqCst) > 0
                 || called.iter().any(|(s, _)| has_come_to_the_runtime(s) || has_died(s));
             if busy || time::now_ns() > until {
+                let why = || silence::of(*tid, seats::signal(), silent.tried_at.load(Relaxed));
+                let no = match busy {
+                    true => No::Later,
+                    false => No::Refused(format!("a thread does not answer ({})", why())),
+                };
                 self.thaw();
-                return Err(if busy {
-                    No::Later
-                } else {
-                    "a thread does not answer (it blocks signals)".into()
-                });
+                return Err(no);
             }
             send_to_those_not_here(&called);
             if time::now_ns() > again {
@@ -134,11 +134,15 @@ fn send_to_those_not_here(called: &[(&'static Seat, u32)]) {
     });
 }
 
+/// Has one of the called not answered, which is still there?
+fn is_silent((s, tid): &&(&'static Seat, u32)) -> bool {
+    !s.hold() && s.host.load(Acquire) == *tid
+}
+
 /// To those of the `called` that have not answered and have no freeze signal waiting: somebody else has taken
 /// it. Twice does no harm: where no freeze is on its way it does nothing.
 fn send_again(called: &[(&'static Seat, u32)]) {
-    let silent = |s: &Seat, tid: u32| !s.hold() && s.host.load(Acquire) == tid;
-    for (_, tid) in called.iter().filter(|(s, tid)| silent(s, *tid)) {
+    for (_, tid) in called.iter().filter(is_silent) {
         if pending::of_host(*tid, 0) & pending::bit(seats::signal()) == 0 {
             syscall::tgkill(*tid, seats::signal());
         }

@@ -8,13 +8,10 @@ use crate::runtime::{WentBack, runtime};
 use crate::seats::{self, LEAVE, PARK, Seat, TAKE};
 use crate::sys;
 use crate::sys::cpu_time::Used;
-use crate::sys::{futex, host, mutexes, out, syscall, time};
+use crate::sys::{futex, guards, host, mutexes, out, syscall, time};
 use crate::tracker::Run;
-use crate::{apart, attributes, children, keep, memory, ranges, say, vdso, xsave};
+use crate::{apart, attributes, children, ends, keep, memory, ranges, say, vdso, xsave};
 use core::sync::atomic::Ordering::*;
-
-/// Linux 6.13; libc has no name for it yet.
-const MADV_GUARD_REMOVE: i32 = 103;
 
 /// How long a rollback tries to stop all threads. A checkpoint can do without one that comes or goes and
 /// has no CPU, or waits for a slow disk; here the program would end.
@@ -37,6 +34,9 @@ impl Keeper {
             }
         }
         k.failed.store(0, Release);
+        if let Err(e) = ends::take_back() {
+            stop(&format!("that the program has ended is noted, which cannot be undone: {}", sys::why(e)));
+        }
         // Whoever has asked for one will not have asked.
         k.rewind.asked.store(NO, Relaxed);
         let ended = children::end_children().unwrap_or_else(|why| stop(&why));
@@ -175,7 +175,7 @@ impl Keeper {
         for (s, has_host, of_thread) in &orders {
             let tid = match has_host {
                 true => s.host.load(Relaxed),
-                false => s.make_host().ok_or("the system gives no thread for one that failed")?,
+                false => s.make_host().ok_or("the system gives no host for a thread (ulimit -u?)")?,
             };
             // Before any of them goes on, and sends it a signal, say: it would hear that there is no such
             // thread.
@@ -241,6 +241,7 @@ impl Keeper {
         self.store.index = index;
         r?;
         memory::protect(&made);
+        self.tracker.put_guards_back(&runs, &maps)?;
         let missing = self.poison(&maps)?;
         self.tracker.arm_all(&maps, &self.crew);
         self.unknown = !self.tracker.notes_writes();
@@ -306,9 +307,7 @@ impl Keeper {
             let to = e.page as usize * PAGE;
             let wrote = self.door.write(to, bytes) || {
                 // They may have become guards since.
-                // SAFETY: private memory of the program, whose threads are frozen.
-                unsafe { sys!(libc::SYS_madvise, to, bytes.len(), MADV_GUARD_REMOVE) };
-                self.door.write(to, bytes)
+                guards::change(&[(to, to + bytes.len())], &[]).is_ok() && self.door.write(to, bytes)
             };
             if !wrote {
                 return Err(format!("the memory at {to:x} cannot be written"));

@@ -298,20 +298,7 @@ mod tests {
     use super::*;
 
     fn map(start: usize, end: usize, prot: i32, inode: u64) -> Map {
-        let (dev, path) = (String::new(), String::new());
-        Map {
-            start,
-            end,
-            prot,
-            shared: false,
-            offset: 0,
-            dev,
-            inode,
-            path,
-            content: None,
-            said: String::new(),
-            policy: None,
-        }
+        Map { start, end, prot, inode, ..Map::default() }
     }
 
     #[test]

@@ -183,15 +183,16 @@ impl Keeper {
         mut about: Description,
         busy: Busy,
     ) -> Result<(Description, Held, Running), No> {
-        let maps = &about.maps;
         // From here on it must go well, or it is not known what has changed.
-        if !self.tracker.find_held(maps) {
+        if !self.tracker.find_held(&about.maps) {
             self.in_vain(CLOSED);
             self.unknown = true;
-            self.tracker.let_go(maps);
+            self.tracker.let_go(&about.maps);
         }
-        let left_out = self.left_out(maps);
-        let runs = self.tracker.runs_anew(maps, &self.store.dense, &busy.unarmed(), &left_out);
+        let left_out = self.left_out(&about.maps);
+        let runs = self.tracker.runs_anew(&about.maps, &self.store.dense, &busy.unarmed(), &left_out);
+        self.tracker.note_guards(&runs, &mut about.maps);
+        let maps = &about.maps;
         about.dead = self.still_out(&runs, &left_out);
         about.words = self.words(&about.dead);
         let runs = self.without_dead(runs);
@@ -232,7 +233,9 @@ impl Keeper {
         }
         self.resources.save(&process, &mut about)?;
         let journal = &keep::get().journal;
-        journal::calls::catch(journal, &about.maps, &self.door);
+        if journal::calls::catch(journal, &about.maps, &self.door) {
+            return Err(No::Later); // not for a thread that is in the loader for a moment
+        }
         journal.next_era(self.settings.files);
         about.era = journal.era.load(Relaxed);
         about.contexts = seats.iter().map(|s| context(s)).collect();
@@ -299,7 +302,8 @@ impl Keeper {
         let k = keep::get();
         self.write(&mut held)?;
         let last = (self.generation > 0).then_some(&self.last);
-        for (what, kind) in self.mapped.recognise(&mut about, &self.settings, last) {
+        let (copies, told) = self.mapped.recognise(&mut about, &self.settings, last);
+        for (what, kind) in told {
             self.tell(&what, &kind);
         }
         if let Some(why) = image::fit::only_here(&about).or_else(|| attributes::only_here(&about)) {
@@ -313,7 +317,7 @@ impl Keeper {
             return Err(format!("the kernel has told of the page at {:x} twice", w[0].page as usize * PAGE));
         }
         let number = self.generation + 1;
-        let committed = self.store.commit(number, &about, entries)?;
+        let committed = self.store.commit(number, &about, entries, &copies)?;
         self.generation = number;
         // Older generations may still be gone back to, should this one be damaged.
         k.journal.forget(self.store.oldest_era());

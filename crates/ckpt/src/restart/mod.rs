@@ -147,7 +147,7 @@ fn restart() -> ! {
     let first = &k.seats[crate::seats::SEATS - 1];
     first.host.store(syscall::gettid(), Release);
     if !begin::spawn(Start { settings, job: Job::Restart(first, objects::loaded()) }) {
-        refuse("cannot start the thread that restores the checkpoint");
+        refuse("the system gives no thread that restores the checkpoint (ulimit -u?)");
     }
     // SAFETY: all signals are blocked.
     unsafe { crate::seats::wait_to_be_replaced(first) }

@@ -169,7 +169,10 @@ fn create_worker() -> Option<&'static Thread> {
     drop(unsafe { Box::from_raw((thr as *const Thread).cast_mut()) });
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Relaxed) && globals().promp.verbose >= 1 {
-        say!("the system refuses to create another thread; going on with {} worker threads", workers());
+        say!(
+            "the system refuses to create another thread (ulimit -u?); going on with {} worker threads",
+            workers()
+        );
     }
     None
 }

@@ -8,8 +8,8 @@
 use crate::image::{Description, Map};
 use crate::resources::resource::{Back, Frozen, No, Resource};
 use crate::sys;
-use crate::sys::maps;
 use crate::sys::tables::calls_instead;
+use crate::sys::{guards, maps};
 use core::ffi::{c_int, c_uint, c_ulong, c_void};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -288,6 +288,11 @@ fn counts(advice: c_int) -> bool {
 
 calls_instead! {
     fn madvise(at: *mut c_void, len: usize, advice: c_int) -> c_int = |real| {
+        if guards::are_refused(advice, at as usize) {
+            // SAFETY: the calling thread's own.
+            unsafe { *libc::__errno_location() = libc::EINVAL };
+            return -1;
+        }
         let r = real();
         if counts(advice) { said(r) } else { r }
     };

@@ -234,7 +234,7 @@ const OTHER: &[Row] = &[
     ),
     row("locked", Mapping, "mlock(2), mlock2(2)", BOTH, "ckpt/resources/attributes/memory_advice.rs"),
     row("sealed", Mapping, "mseal(2)", (Refused, PutBack), "ckpt/resources/attributes/memory_advice.rs"),
-    row("guards", Mapping, "madvise(MADV_GUARD_INSTALL)", GONE, "ckpt/keeper/restore.rs"),
+    row("guards, not of files", Mapping, "madvise(MADV_GUARD_INSTALL)", BOTH, "sys/memory/guards.rs"),
     row("protection keys", Mapping, "pkey_alloc(2)", NO, "ckpt/resources/apart.rs"),
     row("name", Mapping, "prctl(PR_SET_VMA)", GONE, ""),
 ];
