@@ -1,10 +1,9 @@
 //! A program whose end record takes its time, on a slow disk: no checkpoint waits for the thread that writes
 //! it.
 
-mod common;
-use common::jobs::*;
-use common::saved::*;
-use common::*;
+use crate::common::jobs::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = r#"

@@ -1,10 +1,9 @@
 //! A failure behind the end record: in what a library does last of all, or in another thread meanwhile. The
 //! end that was recorded has not happened then, and nobody says that it has.
 
-mod common;
-use common::jobs::*;
-use common::saved::*;
-use common::*;
+use crate::common::jobs::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs;
 use std::path::PathBuf;
 

@@ -1,9 +1,7 @@
 //! The examples in docs/examples fit the tree: patches that add one of a kind, by which
 //! docs/internals/contributing.md shows what such a change touches.
 
-mod common;
-
-use common::root;
+use crate::common::root;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -35,7 +33,7 @@ fn each_one_can_be_applied() {
 fn one_that_does_not_fit_is_seen() {
     let text = std::fs::read_to_string(&examples()[0]).expect("a patch");
     let line = text.lines().find(|l| l.starts_with(' ') && l.len() > 20).expect("a line of context");
-    let wrong = common::out_dir().join("wrong.patch");
+    let wrong = crate::common::out_dir().join("wrong.patch");
     std::fs::write(&wrong, text.replacen(line, " there is no such line", 1)).expect("written");
     assert!(!check(&wrong).0, "{line}");
 }

@@ -1,9 +1,8 @@
 //! A system that gives too few threads (RLIMIT_NPROC) for the runtime's own, or for a new host: it is said,
 //! and nothing waits for ever.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;

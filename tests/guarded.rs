@@ -1,8 +1,7 @@
 //! Guards (MADV_GUARD_INSTALL) through rollbacks and restarts: docs/internals/attributes.md.
 
-mod common;
-use common::kept::*;
-use common::*;
+use crate::common::kept::*;
+use crate::common::*;
 
 #[test]
 fn guards_are_put_back() {

@@ -1,9 +1,8 @@
 //! Functions for locks that the loader looks up at their first call, which a checkpoint and another host come
 //! into.
 
-mod common;
-use common::saved::*;
-use common::*;
+use crate::common::saved::*;
+use crate::common::*;
 
 #[test]
 fn locks_are_held_on_another_host_whoever_looks_for_their_functions() {

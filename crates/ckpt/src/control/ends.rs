@@ -8,13 +8,11 @@
 use crate::image::{self, Word};
 use crate::keep::{self, Keep};
 use crate::sys;
-use crate::sys::tables::calls_instead;
-use crate::sys::{futex, signals, syscall, time};
+use crate::sys::{futex, signals, syscall, tables::calls_instead, time};
 use crate::transition::{transition_begins, transition_is_over};
 use crate::{region, rollback, say, state};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering::*;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use core::time::Duration;
 use std::os::fd::AsRawFd;
 

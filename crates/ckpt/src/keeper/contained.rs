@@ -55,16 +55,33 @@ pub(crate) struct MappedFiles {
 /// What users are to be told, and its kind.
 type Told = (String, String);
 
+/// Copies that are yet to be synced, and what was in the way of others.
+#[derive(Default)]
+pub(super) struct Copied {
+    pub(super) written: Vec<File>,
+    pub(super) told: Vec<Told>,
+}
+
+impl Copied {
+    /// Is there a copy?
+    fn note(&mut self, copy: Result<Option<File>, Told>) -> bool {
+        let why = copy.map(|file| self.written.extend(file)).err();
+        let is_there = why.is_none();
+        self.told.extend(why);
+        is_there
+    }
+}
+
 impl MappedFiles {
     /// What files `about` has mapped. If checkpoints are self-contained: copies them. `last`: the last
-    /// checkpoint, if there is one. Returns the copies that are yet to be synced.
+    /// checkpoint, if there is one.
     pub(super) fn recognise(
         &mut self,
         about: &mut Description,
         settings: &Settings,
         last: Option<&Description>,
-    ) -> (Vec<File>, Vec<Told>) {
-        let (mut out, mut written, mut told) = (Vec::new(), Vec::new(), Vec::new());
+    ) -> Copied {
+        let (mut out, mut copied) = (Vec::new(), Copied::default());
         let (mut moved, mut copies) = (Vec::new(), Vec::new());
         let mut known: Vec<Known> = Vec::new();
         let is_apart = memory::apart(&about.maps);
@@ -75,13 +92,8 @@ impl MappedFiles {
             }
             let Some(mut k) = self.known_as(number, &m.path) else { continue };
             if settings.contained && !k.kept && k.file.sum != 0 && is_private(&about.maps, m) {
-                match kept::keep(&settings.dir, &k.file, None) {
-                    Ok(copy) => {
-                        k.kept = true;
-                        written.extend(copy);
-                    }
-                    Err(why) => told.push((no_copy(&m.path, &why), m.path.clone())),
-                }
+                let copy = kept::keep(&settings.dir, &k.file, None);
+                k.kept = copied.note(copy.map_err(|why| (no_copy(&m.path, &why), m.path.clone())));
             }
             let mut file = k.file.clone();
             if m.path.ends_with(GONE) && k.kept {
@@ -101,15 +113,8 @@ impl MappedFiles {
         // What is not mapped any more only older checkpoints need.
         self.is_tidy &= !self.known.iter().any(|k| k.kept);
         self.known = known;
-        match about.kernel.as_ref().map_or(Ok(None), |k| vdso::keep_copy(&settings.dir, k)) {
-            Ok(copy) => written.extend(copy),
-            Err(why) => {
-                told.push((
-                    format!("the checkpoints have no copy of the kernel's vDSO: {why}"),
-                    "vDSO".into(),
-                ));
-            }
-        }
+        let of_kernel = about.kernel.as_ref().map_or(Ok(None), |k| vdso::keep_copy(&settings.dir, k));
+        copied.note(of_kernel.map_err(|why| (no_copy("the kernel's vDSO", &why), "vDSO".into())));
         about.mapped = out;
         about.contained = settings.contained;
         if let Some(last) = last {
@@ -120,7 +125,7 @@ impl MappedFiles {
             (about.libraries, about.loader) = loaded();
         }
         about.load_from(&moved);
-        (written, told)
+        copied
     }
 
     /// The file with this number, which is mapped as `path`.

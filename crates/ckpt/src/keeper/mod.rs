@@ -1,11 +1,8 @@
 //! The keeper: a host of its own that takes checkpoints and rolls back. It lives in the kept region and has
 //! no part in what it saves.
 //!
-//! Taking a checkpoint (the repaired protocol; docs/internals/checkpoints.md): Started is set; every thread
-//! arrives — wherever it is, the freeze signal finds it, so nobody waits for one who waits for him — and
-//! counts Counter down; the keeper waits for everybody, notes the contexts, copies what has changed, arms the
-//! tracking of writes anew, and only then lets the threads go and clears Started: what they write
-//! afterwards belongs to the next checkpoint. Writing to disk comes after.
+//! How a checkpoint is taken, and why nobody writes between: README.md, "The protocol". Writing to disk comes
+//! after all threads go on.
 
 mod ahead;
 mod attempts;
