@@ -232,9 +232,7 @@ impl Keeper {
             }
             if wanted || is_late {
                 let taken = self.take();
-                self.staging.offer();
-                k.in_memory.store(0, Release);
-                futex::wake(&k.in_memory, u32::MAX);
+                self.is_over();
                 self.refused = matches!(taken, Err(No::Refused(_)));
                 let soon = match taken {
                     Ok(()) => {
@@ -279,6 +277,16 @@ impl Keeper {
                 watch::look_after();
             }
         }
+    }
+
+    /// What was copied is whole, or of no use any more.
+    fn is_over(&mut self) {
+        let k = keep::get();
+        self.staging.offer();
+        k.in_memory.store(0, Release);
+        futex::wake(&k.in_memory, u32::MAX);
+        // A thread that has failed has waited for that, and does not answer before.
+        self.stop_holding();
     }
 
     /// Those who decide when a checkpoint is due go by this interval from here on.
