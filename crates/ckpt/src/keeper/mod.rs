@@ -198,14 +198,22 @@ impl Keeper {
         }
     }
 
+    /// What was copied is whole, or of no use any more.
+    fn is_over(&mut self) {
+        let last = &keep::get().last;
+        self.staging.offer();
+        last.in_memory.store(0, Release);
+        futex::wake(&last.in_memory, u32::MAX);
+        // A thread that has failed has waited for that, and does not answer before.
+        self.stop_holding();
+    }
+
     /// Tries to take a checkpoint; `asked`: a request for it, `wanted`: somebody waits. Returns when the next
     /// one is due.
     fn attempt(&mut self, asked: Option<(u64, Then)>, wanted: bool) -> u64 {
         let k = keep::get();
         let taken = self.take();
-        self.staging.offer();
-        k.last.in_memory.store(0, Release);
-        futex::wake(&k.last.in_memory, u32::MAX);
+        self.is_over();
         self.schedule.refused = matches!(taken, Err(No::Refused(_)));
         let soon = match taken {
             Err(No::Later) => {

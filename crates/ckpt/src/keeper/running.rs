@@ -62,6 +62,8 @@ pub(super) struct Stopped {
     next: u32,
     /// For how much longer threads have waited for single pages than holding writes has spared them.
     waited_ns: u64,
+    /// The time from one checkpoint to the next, which has just become whole; 0: none has.
+    pub after_ns: u64,
 }
 
 impl Stopped {
@@ -74,7 +76,7 @@ impl Stopped {
 
 impl Default for Stopped {
     fn default() -> Self {
-        Self { checkpoints: 0, next: 1, waited_ns: 0 }
+        Self { checkpoints: 0, next: 1, waited_ns: 0, after_ns: 0 }
     }
 }
 
@@ -248,10 +250,12 @@ impl Keeper {
         }
     }
 
-    /// After a checkpoint: has writes noted instead of held, in a stop of its own, if threads have waited for too long in the `ns` until then, and in all for
+    /// After a checkpoint: has writes noted instead of held, in a stop of its own, if threads have waited for too long until then, and in all for
     /// longer than holding has spared them and the stop takes. Much changes here and there. If it is not possible now everything stays.
-    pub(super) fn stop_holding(&mut self, ns: u64) {
-        let Some(guard) = self.tracker.guard().filter(|_| !self.tracker.held().is_empty()) else { return };
+    pub(super) fn stop_holding(&mut self) {
+        let ns = core::mem::take(&mut self.stopped.after_ns);
+        let is_due = ns > 0 && !self.tracker.held().is_empty();
+        let Some(guard) = self.tracker.guard().filter(|_| is_due) else { return };
         let Balance { opened, changed: copied } = guard.balance();
         let waited_ns = opened * WAIT_NS;
         let all_ns = &mut self.stopped.waited_ns;

@@ -129,7 +129,7 @@ impl Keeper {
                 left_out
             );
         }
-        self.stop_holding(began.saturating_sub(last_ns));
+        self.stopped.after_ns = began.saturating_sub(last_ns);
         Ok(())
     }
 

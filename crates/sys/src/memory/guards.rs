@@ -8,13 +8,16 @@ use crate::sys;
 
 /// libc has no names for these yet.
 const INSTALL: i32 = 102;
+/// What the kernel says EINVAL to.
+const UNKNOWN: i32 = -1;
 /// See [`INSTALL`].
 const REMOVE: i32 = 103;
 
-/// Would `advice` install guards in a file's mapping? Where the kernel notes writes to that it tries so for
-/// ever (seen with Linux 6.18): it is answered as before Linux 6.15, which has none there.
-pub fn are_refused(advice: i32, at: usize) -> bool {
-    advice == INSTALL && maps::find(&maps::all(), at).is_some_and(|m| m.inode != 0)
+/// What is said to the kernel for `advice`. To install guards in a file's mapping to which it notes writes it
+/// tries for ever (seen with Linux 6.18): there it is what Linux before 6.15 says EINVAL to, too.
+pub fn may_be(advice: i32, at: usize) -> i32 {
+    let of_file = advice == INSTALL && maps::find(&maps::all(), at).is_some_and(|m| m.inode != 0);
+    if of_file { UNKNOWN } else { advice }
 }
 
 /// A piece of memory: [start, end).

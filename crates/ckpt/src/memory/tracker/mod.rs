@@ -136,9 +136,8 @@ impl Tracker {
         let want: Vec<_> = maps.iter().flat_map(|m| m.guards.iter().copied()).collect();
         let absent = runs.iter().filter(|r| !r.present).map(|r| (r.start, r.end));
         let have = guards::among(&self.pagemap, absent.chain(want.iter().copied()));
-        guards::change(&have, &ranges::ordered(want)).map_err(|(at, e)| {
-            format!("the guards in memory at {at:x} (MADV_GUARD_INSTALL): {}", sys::why(e))
-        })
+        guards::change(&have, &ranges::ordered(want))
+            .map_err(|(at, e)| format!("the guards in memory at {at:x}: {}", sys::why(e)))
     }
 
     /// Writes to `range` are not noted any more, since it is to be another one's affair.

@@ -287,12 +287,9 @@ fn counts(advice: c_int) -> bool {
 }
 
 calls_instead! {
-    fn madvise(at: *mut c_void, len: usize, advice: c_int) -> c_int = |real| {
-        if guards::are_refused(advice, at as usize) {
-            // SAFETY: the calling thread's own.
-            unsafe { *libc::__errno_location() = libc::EINVAL };
-            return -1;
-        }
+    fn madvise(at: *mut c_void, len: usize, advice: c_int) -> c_int {
+        let advice = guards::may_be(advice, at as usize);
+    } = |real| {
         let r = real();
         if counts(advice) { said(r) } else { r }
     };
