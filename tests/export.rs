@@ -2,6 +2,7 @@
 //! (docs/internals/restart-elsewhere.md).
 
 mod common;
+use common::archive::before;
 use common::saved::*;
 use common::*;
 use std::fs;
@@ -52,7 +53,7 @@ fn one_file_and_back() {
         ("empty", Vec::new(), "truncated"),
         ("another", b"PK\x03\x04 something else, of some length".to_vec(), "not a file that `promp export`"),
         ("flipped", [&good[..], &[]].concat(), "damaged"),
-        ("newer", good.clone(), "newer format, version 9"),
+        ("newer", before(&good), "newer format, version 9"),
     ];
     for (name, mut bytes, says) in cases {
         let n = bytes.len();

@@ -34,6 +34,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 /// A message for the user and an exit status.
+#[derive(Debug)]
 pub struct Failure {
     /// Says what happened, to what, and what to do.
     pub message: String,
