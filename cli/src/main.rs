@@ -42,6 +42,7 @@ use promp_settings::debugger_signals;
 use std::io::Write;
 
 /// A message for the user and an exit status.
+#[derive(Debug)]
 pub struct Failure {
     /// Says what happened, to what, and what to do.
     pub message: String,

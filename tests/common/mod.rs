@@ -2,6 +2,7 @@
 //! finding the library.
 #![allow(dead_code)]
 
+pub mod archive;
 pub mod at_end;
 pub mod browser;
 pub mod built;
