@@ -289,6 +289,15 @@ pub(crate) unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     thread::known().map_or(0, |thr| price::begin(thr, unsafe { &*site }))
 }
 
+/// The same of a loop whose iterations wait for each other.
+///
+/// # Safety
+/// As for [`promp_saves`].
+pub(crate) unsafe extern "C" fn promp_saves_across(site: *const Site) -> i32 {
+    // SAFETY: by the caller's promise.
+    thread::known().map_or(0, |thr| price::begin_across(thr, unsafe { &*site }))
+}
+
 /// An object built with promp-cc is loaded whose functions see for themselves whether they are executed in a
 /// region: what they need for that goes to `slot` ([`tls::place`]).
 ///
@@ -361,6 +370,7 @@ crate::export_names! {
     promp_add
     promp_wrote
     promp_saves
+    promp_saves_across
     promp_shows_thread
     promp_leaves
 }

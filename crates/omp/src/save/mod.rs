@@ -1,6 +1,7 @@
 //! What a logical thread saves, so that its work can be executed again: its private state, here, and old
-//! values (crates/undo); what that may cost (price.rs, measured by gauge.rs and pace.rs, on a credit); and
-//! for how long it would have been in vain (unsaved_time.rs). Recovery reads it once the host is gone.
+//! values (crates/undo); what that may cost (price.rs, measured by gauge.rs, across.rs and pace.rs, on a
+//! credit); and for how long it would have been in vain (unsaved_time.rs). Recovery reads it once the host
+//! is gone.
 //!
 //! ## Private state at save points
 //!
@@ -13,6 +14,7 @@
 //! where that is worth its price; otherwise the work up to the next save point counts as work that cannot be
 //! executed again, for a [`Site`] of its function.
 
+pub mod across;
 pub(crate) mod credit;
 pub(crate) mod gauge;
 pub(crate) mod pace;
@@ -28,6 +30,7 @@ use crate::sys::fp_control::FpControl;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::{asm, maps, stack_copy};
+use crate::task::included;
 use crate::team::thread::Thread;
 use crate::work::site;
 use core::sync::atomic::Ordering::Relaxed;
@@ -162,8 +165,8 @@ pub fn point(thr: &'static Thread, kind: SaveKind) {
 
 #[inline(never)]
 fn save(thr: &'static Thread, kind: SaveKind) {
-    thr.gauge.settle();
-    thr.undo.clear(|site| unsaved_time::ends(thr, site));
+    settle(thr);
+    thr.undo.clear(|why| was_lost(thr, why));
     let (frame, base) = (thr.frame.get(), thr.base.load(Relaxed));
     if base <= frame || frame == 0 {
         thr.save.put(SaveKind::None, 0, (0, 0));
@@ -174,6 +177,22 @@ fn save(thr: &'static Thread, kind: SaveKind) {
         unsaved_time::part_begins(thr, matches!(kind, SaveKind::After(_)));
     }
     thr.save.count_point();
+}
+
+/// What is measured ends here.
+#[inline(always)]
+fn settle(thr: &'static Thread) {
+    thr.gauge.settle();
+    if thr.gauge.across.is_on() {
+        price::settle_across(thr);
+    }
+}
+
+/// There is a new save point, and the work before it was lost for the reason `why`.
+#[cold]
+fn was_lost(thr: &'static Thread, why: usize) {
+    unsaved_time::ends(thr, why);
+    included::lighten_across(thr, false);
 }
 
 /// Keeps the memory of `range`, unless it is large and not worth it; or there is no memory for that.
@@ -243,8 +262,8 @@ pub(crate) fn enter(thr: &'static Thread, args: (usize, usize)) {
 /// Not in its callers: tasks within tasks are to need no more stack for it.
 #[inline(never)]
 fn enter_saving(thr: &'static Thread, args: (usize, usize)) {
-    thr.gauge.settle();
-    thr.undo.clear(|site| unsaved_time::ends(thr, site));
+    settle(thr);
+    thr.undo.clear(|why| was_lost(thr, why));
     keep(thr, SaveKind::Enter, 0, args);
     thr.save.count_point();
 }

@@ -12,7 +12,8 @@
 //! The word of a site is read by compiled code: 2 ([`OFF`]) makes it leave. Others may change it at any
 //! time (Relaxed: it decides what is saved, and never what is true of the log).
 
-use super::{SaveKind, credit, pace, sample, unsaved_time};
+use super::{SaveKind, credit, pace, proof, sample, unsaved_time};
+use crate::task::included;
 use crate::team::thread::Thread;
 use crate::undo::{self, Log};
 use core::sync::atomic::Ordering::Relaxed;
@@ -110,6 +111,11 @@ impl Site {
     /// Are its old values not saved, because that takes too much?
     pub(crate) fn has_stopped(&self) -> bool {
         matches!(self.state.load(Relaxed), OFF | SELDOM)
+    }
+
+    /// Is it a loop whose iterations wait for each other (the plugin's undo/waits.cc has the text)?
+    pub fn is_across(&self) -> bool {
+        self.text().ends_with(": save points where iterations wait for each other")
     }
 
     /// What saving takes, in percent of the loop's time without it.
@@ -240,6 +246,102 @@ pub fn point(thr: &'static Thread, site: &'static Site) {
             learn_points(site, cost, now, u64::from(thr.team().size()), budget, credited);
         }
     }
+}
+
+/// A loop begins whose iterations wait for each other: each wait and each post in it is a save point
+/// ([`point_across`]). Are old values to be saved in it? If not, neither do these count, and the work is lost
+/// up to the next save point of another kind.
+pub fn begin_across(thr: &'static Thread, site: &'static Site) -> i32 {
+    if !thr.saving.get() || !thr.is_in_region() {
+        return 0;
+    }
+    thr.gauge.settle();
+    if thr.gauge.across.is_on() {
+        settle_across(thr);
+    }
+    // What the user vouches for, and what is verified, needs save points.
+    let proved = proof::is_proved(thr) && !sample::is_on();
+    if proved && site.has_stopped() && !tried_again(site, OPEN) {
+        go_without(thr, site);
+        return 0;
+    }
+    thr.undo.takes_points();
+    let measured = match site.state.load(Relaxed) {
+        OPEN | LENT => proved,
+        ON if proved && thr.gauge.counts_visit() && thr.gauge.measures_again() => {
+            again(site);
+            true
+        }
+        _ => false,
+    };
+    if measured {
+        thr.gauge.across.start(core::ptr::from_ref(site).addr(), pace::ticks());
+    }
+    1
+}
+
+fn go_without(thr: &'static Thread, site: &'static Site) {
+    thr.undo.goes_without(core::ptr::from_ref(site).addr());
+    included::lighten_across(thr, true);
+    unsaved_time::begins(thr);
+}
+
+/// Waits by `wait`: that is not the loop's time.
+#[inline(always)]
+pub fn waiting(thr: &'static Thread, wait: impl FnOnce()) {
+    if !thr.gauge.across.is_on() {
+        return wait();
+    }
+    let start = pace::ticks();
+    wait();
+    thr.gauge.across.waited(pace::ticks().wrapping_sub(start));
+}
+
+/// The end of a call by which iterations wait for each other: a save point, unless these are left out.
+#[inline(always)]
+pub fn point_across(thr: &'static Thread) {
+    if thr.saving.get() {
+        save_across(thr);
+    }
+}
+
+#[inline(never)]
+fn save_across(thr: &'static Thread) {
+    if thr.undo.is_without() {
+        // It may have been found out anew what is light.
+        return included::lighten_across(thr, true);
+    }
+    if !thr.gauge.across.is_due() {
+        let measured = thr.gauge.across.pause();
+        super::point(thr, SaveKind::After(0));
+        return thr.gauge.across.resume(measured);
+    }
+    let (start, measured) = (pace::ticks(), thr.gauge.across.pause());
+    super::point(thr, SaveKind::After(0));
+    thr.gauge.across.resume(measured);
+    let now = pace::ticks();
+    // An interruption is not the save point's.
+    let took = now.wrapping_sub(start).min(DEAR / 8) + CALL;
+    if let Some(found) = thr.gauge.across.took(took, now)
+        && let Some(site) = learn_across(thr, measured, found)
+        && site.has_stopped()
+    {
+        thr.gauge.across.pause();
+        go_without(thr, site);
+    }
+}
+
+fn learn_across(thr: &'static Thread, measured: usize, (cost, time): (u64, u64)) -> Option<&'static Site> {
+    let site = of_reason(measured)?;
+    site.learn(cost, time, cost, credit::width(thr));
+    Some(site)
+}
+
+/// The measurement of such a loop ends here, if there is one.
+#[cold]
+pub(super) fn settle_across(thr: &'static Thread) {
+    let (measured, found) = thr.gauge.across.settle(pace::ticks());
+    learn_across(thr, measured, found);
 }
 
 /// What save points behind a site cost is compared with the time of all threads since they began to be

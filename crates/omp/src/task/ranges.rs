@@ -20,7 +20,7 @@
 //! compiler's to be copied, the creator makes the tasks one after the other, as it does where it is to
 //! execute them itself.
 
-use super::included::Several;
+use super::included::{PLAIN, Several};
 use super::left::Left;
 use super::pool::TaskPool;
 use super::run::{self, run_body};
@@ -134,7 +134,7 @@ pub(crate) fn execute(pool: &'static TaskPool, thr: &'static Thread, t: &'static
     if !cancelled {
         let plan = t.range.root.get().unwrap_or(t).range.plan.get();
         let (first, end) = t.range.pieces.get();
-        let light = plan.many && thr.light.get() != 0;
+        let light = plan.many && thr.light.get() & PLAIN != 0;
         if light && (end - first > MANY || !t.range.long.get()) {
             calls(pool, thr, t, &plan);
         } else {
