@@ -122,4 +122,5 @@ mod tuner;
 mod unmapped;
 mod unused;
 mod unwinding;
+mod waiting;
 mod wrong_proofs;

@@ -8,6 +8,7 @@ use crate::device::sdc;
 use crate::icv::globals_if_ready;
 use crate::proofs::{join, tables};
 use crate::recover::{place, report, verify};
+use crate::save::across_points;
 use crate::save::price::Site;
 use crate::save::site_visits;
 use crate::save::unsaved_time;
@@ -290,6 +291,15 @@ pub(crate) unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     thread::known().map_or(0, |thr| site_visits::begin(thr, unsafe { &*site }))
 }
 
+/// The same of a loop whose iterations wait for each other.
+///
+/// # Safety
+/// As for [`promp_saves`].
+pub(crate) unsafe extern "C" fn promp_saves_across(site: *const Site) -> i32 {
+    // SAFETY: by the caller's promise.
+    thread::known().map_or(0, |thr| across_points::begin(thr, unsafe { &*site }))
+}
+
 /// An object built with promp-cc is loaded whose functions see for themselves whether they are executed in a
 /// region: what they need for that goes to `slot` ([`tls::place`]).
 ///
@@ -362,6 +372,7 @@ crate::export_names! {
     promp_add
     promp_wrote
     promp_saves
+    promp_saves_across
     promp_shows_thread
     promp_leaves
 }

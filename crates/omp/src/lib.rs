@@ -29,6 +29,7 @@ static INITIALISE: fn() -> &'static icv::Globals = team::init::runtime;
 
 /// What parts of this crate call of others that stand above them: all of it, and all of it seldom.
 mod upward {
+    use super::task::lightness;
     use super::team::cpu_spread::Home;
     use super::team::team::Team;
     use super::team::thread::{self, Thread};
@@ -48,6 +49,11 @@ mod upward {
     #[inline(always)]
     pub(crate) fn adopt_caller() -> &'static Thread {
         init::adopt_caller()
+    }
+
+    /// See [`lightness::lighten_across`]: asked where save points are left out.
+    pub(crate) fn lighten_across(thr: &'static Thread, yes: bool) {
+        lightness::lighten_across(thr, yes);
     }
 
     /// See [`registry::cpu_time_of_members`]: asked where a slice of time was lost.

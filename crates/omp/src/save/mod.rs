@@ -1,7 +1,7 @@
 //! What a logical thread saves, so that its work can be executed again: its private state, here, and old
-//! values (crates/undo); what that may cost (price.rs, site_visits.rs, measured by gauge.rs and pace.rs, on a
-//! credit); and for how long it would have been in vain (unsaved_time.rs). Recovery reads it once the host is
-//! gone.
+//! values (crates/undo); what that may cost (price.rs, site_visits.rs, across_points.rs, measured by
+//! gauge.rs, across.rs and pace.rs, on a credit); and for how long it would have been in vain
+//! (unsaved_time.rs). Recovery reads it once the host is gone.
 //!
 //! ## Private state at save points
 //!
@@ -14,6 +14,8 @@
 //! where that is worth its price; otherwise the work up to the next save point counts as work that cannot be
 //! executed again, for a [`Site`] of its function.
 
+pub(crate) mod across;
+pub mod across_points;
 pub(crate) mod credit;
 pub(crate) mod gauge;
 pub(crate) mod pace;
@@ -34,7 +36,7 @@ use crate::sys::maps;
 use crate::team::cpus::cpus;
 use crate::team::thread::Thread;
 use crate::work::site;
-use crate::{icv, recovery};
+use crate::{icv, recovery, upward};
 use core::sync::atomic::Ordering::Relaxed;
 use price::Site;
 use promp_settings::save_budget::{NotCopied, SMALL};
@@ -50,8 +52,8 @@ pub fn point(thr: &'static Thread, kind: SaveKind) {
 
 #[inline(never)]
 fn save(thr: &'static Thread, kind: SaveKind) {
-    thr.gauge.settle();
-    thr.undo.clear(|site| unsaved_time::ends(thr, site));
+    settle(thr);
+    thr.undo.clear(|why| was_lost(thr, why));
     let (frame, base) = (thr.frame.get(), thr.base.load(Relaxed));
     if base <= frame || frame == 0 {
         thr.save.put(SaveKind::None, 0, (0, 0));
@@ -71,6 +73,22 @@ fn tell_of_chunk(thr: &'static Thread, kind: SaveKind) {
     if sample::is_on() && matches!(kind, SaveKind::Next(..) | SaveKind::Section) {
         recovery().chunk_begins(thr);
     }
+}
+
+/// What is measured ends here.
+#[inline(always)]
+fn settle(thr: &'static Thread) {
+    thr.gauge.settle();
+    if thr.gauge.across.is_on() {
+        across_points::settle(thr);
+    }
+}
+
+/// There is a new save point, and the work before it was lost for the reason `why`.
+#[cold]
+fn was_lost(thr: &'static Thread, why: usize) {
+    unsaved_time::ends(thr, why);
+    upward::lighten_across(thr, false);
 }
 
 /// Keeps the memory of `range`, unless it is large and not worth it; or there is no memory for that.
@@ -152,8 +170,8 @@ pub(crate) fn enter(thr: &'static Thread, args: (usize, usize)) {
 /// Not in its callers: tasks within tasks are to need no more stack for it.
 #[inline(never)]
 fn enter_saving(thr: &'static Thread, args: (usize, usize)) {
-    thr.gauge.settle();
-    thr.undo.clear(|site| unsaved_time::ends(thr, site));
+    settle(thr);
+    thr.undo.clear(|why| was_lost(thr, why));
     keep(thr, SaveKind::Enter, 0, args);
     thr.save.count_point();
 }

@@ -111,6 +111,11 @@ impl Site {
         matches!(self.state.load(Relaxed), OFF | SELDOM)
     }
 
+    /// Is it a loop whose iterations wait for each other (the plugin's undo/waits.cc has the text)?
+    pub fn is_across(&self) -> bool {
+        self.text().ends_with(": save points where iterations wait for each other")
+    }
+
     /// What saving takes, in percent of the loop's time without it.
     pub fn percent(&self) -> f64 {
         self.cost.load(Relaxed) as f64 * 100.0 / self.time.load(Relaxed).max(1) as f64

@@ -6,6 +6,7 @@
 //! | [`INCLUDED`] | … and so may every task: the current one is final, or there is no team |
 //! | [`LAST`] | the current task is final: what the final clause says of tasks below it makes no difference |
 //! | [`SERIAL`] | … and there are regions that are executed as serial code (entry/light/region.rs) |
+//! | [`ACROSS`] | save points are left out where iterations wait: doacross waits and posts are light |
 
 use super::flag;
 use crate::icv::globals;
@@ -20,6 +21,8 @@ pub const INCLUDED: u32 = 2;
 pub const LAST: u32 = 4;
 /// See the module's table. Set only with [`PLAIN`].
 pub const SERIAL: u32 = 8;
+/// See the module's table. Without the others.
+pub const ACROSS: u32 = 16;
 
 /// Flags of tasks that are more than a call; `FINAL` only where the current task is not.
 pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DETACH;
@@ -36,7 +39,7 @@ pub(crate) fn is_special(flags: u32, light: u32) -> bool {
 #[inline]
 pub fn lighten(thr: &'static Thread) {
     let (Some(m), Some(task)) = (thr.member.get(), thr.task.get()) else { return };
-    let plain = !thr.saving.get() && !observe::wants(Set::LIGHT) && !globals().cancellation;
+    let plain = !thr.saving.get() && nobody_looks();
     let below = match (task.in_final.get(), m.team().level.get()) {
         (true, _) => INCLUDED | LAST,
         (false, 0) if thr.alone_in.has_plain() => INCLUDED | SERIAL,
@@ -44,6 +47,19 @@ pub fn lighten(thr: &'static Thread) {
         (false, _) => 0,
     };
     thr.light.set(if plain { PLAIN | below } else { 0 });
+}
+
+/// May calls be light as far as listeners and cancellation are concerned?
+fn nobody_looks() -> bool {
+    !observe::wants(Set::LIGHT) && !globals().cancellation
+}
+
+/// Save points are left out in a loop whose iterations wait for each other, or (`yes` is not) no longer.
+pub(crate) fn lighten_across(thr: &'static Thread, yes: bool) {
+    let light = thr.light.get();
+    if yes != (light & ACROSS != 0) {
+        thr.light.set(light & !ACROSS | if yes && nobody_looks() { ACROSS } else { 0 });
+    }
 }
 
 impl Thread {

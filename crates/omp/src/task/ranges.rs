@@ -22,6 +22,7 @@
 
 use super::division::Deal;
 use super::included_tasks::Several;
+use super::lightness::PLAIN;
 use super::pool::TaskPool;
 use super::run::{self, run_body};
 use super::spawn::{Spec, copy_block};
@@ -66,7 +67,7 @@ pub(crate) fn execute(pool: &'static TaskPool, thr: &'static Thread, t: &'static
     if !cancelled {
         let plan = t.range.root.get().unwrap_or(t).range.plan.get();
         let (first, end) = t.range.pieces.get();
-        let light = plan.many && thr.light.get() != 0;
+        let light = plan.many && thr.light.get() & PLAIN != 0;
         if light && (end - first > MANY || !t.range.long.get()) {
             calls(pool, thr, t, &plan);
         } else {

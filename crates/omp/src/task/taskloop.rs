@@ -2,7 +2,7 @@
 
 use super::division::{Deal, deal};
 use super::included_tasks::Several;
-use super::lightness::is_special;
+use super::lightness::{PLAIN, is_special};
 use super::ranges::{self, MANY};
 use super::spawn::{Spec, is_just_a_call, spawn_or_execute};
 use super::{flag, reduction, taskgroup};
@@ -59,7 +59,7 @@ fn one_by_one(thr: &'static Thread, spec: &Spec, d: Deal, b: Bounds) {
     let (mut at, mut i) = (b.start, 0);
     // Of many tasks the first are tried out, and now and then one again: as long as they are short, they are not worth handing over.
     let may = !is_special(spec.flags, thr.light.get()) && spec.copy.is_none();
-    let many = may && thr.light.get() != 0 && d.tasks() >= MANY * u64::from(thr.team().size());
+    let many = may && thr.light.get() & PLAIN != 0 && d.tasks() >= MANY * u64::from(thr.team().size());
     let mut trial = 0;
     while i < d.tasks() {
         let (len, alike) = d.run_from(i);
