@@ -142,7 +142,8 @@ deb:
 wheel:
 	@tools/package.py wheel
 
-# The packages in clean Debian systems made under target/roots (as root, with mmdebstrap). 1 GB.
+# The packages in clean Debian systems made under target/roots (as root, with mmdebstrap; 2 GB), and the source
+# tarball built without a network: a table with a row a check.
 test-install: build plugin
 	@tools/test_install.py
 

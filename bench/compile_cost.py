@@ -33,12 +33,17 @@ COMPILERS = {"c": ("gcc", "promp-cc"), "f90": ("gfortran", "promp-fc")}
 SHAPES = {
     "fluid.f90": (100, 240),
     "graph.c": (20000, 600),
+    "hyperplane.c": (200, 8000),
+    "lines.c": (200, 4000),
     "mesh.cpp": (16, 800),
     "particles.c": (3000, 60),
     "penta.cpp": (24, 600),
+    "pipeline.c": (60, 1000),
     "rows.c": (160, 400),
     "sort.cpp": (200000, 800),
     "sparse.f90": (8000, 500),
+    "sweep.c": (200, 1000),
+    "transpose.f90": (400, 1000),
 }
 # Of Debian: how they are built, and what comes of it.
 PACKAGES = {

@@ -1,12 +1,14 @@
 //! A program that is killed while it stands in the loader, before its first checkpoint is whole, has done
 //! nothing: `--auto-restart` begins it anew (docs/internals/jobs.md). One that may have done something is not
-//! begun anew.
+//! begun anew. And who is asked for a checkpoint before he is there is waited for.
 
 use crate::common::jobs::*;
 use crate::common::saved::*;
 use crate::common::*;
 use std::fs;
 use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 /// Does the program stand in the loader, by the word of its directory?
 fn stands(dir: &Path) -> bool {
@@ -99,4 +101,34 @@ fn what_is_not_known_is_refused() {
     let end = limited(run(&dir, &options, shell, &["-c", "echo seen; kill -9 $$"]), LIMIT);
     assert_eq!((end.status, end.out.as_str()), (71, "seen\n"), "{}", end.err);
     assert!(end.err.contains("died before its first one was complete"), "{}", end.err);
+}
+
+/// `promp checkpoint` of a process that is yet to become what takes checkpoints, as on a busy machine: it
+/// stands still for longer than a program may sleep that takes none.
+#[test]
+fn one_that_is_yet_to_start_is_waited_for() {
+    let s = Scratch::new("yet-to-start");
+    let mut c = Command::new("sh");
+    clean(&mut c);
+    c.args(["-c", "kill -STOP $$; exec \"$@\"", "sh"]).arg(command()).args(["run", "--threads", "2"]);
+    c.args(["--every", "1h", "--ckpt"]).arg(s.path("ckpt")).arg("--").arg(steps()).arg("100000");
+    let promp = started(c.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()));
+    let asks = |pid: u32| {
+        let mut c = Command::new(command());
+        clean(&mut c);
+        c.args(["checkpoint", &pid.to_string(), "--wait"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+        started(&mut c)
+    };
+    let early = asks(promp.id());
+    std::thread::sleep(Duration::from_secs(4));
+    kill(promp.id() as i32, libc::SIGCONT);
+    let asked = ended(early, LIMIT);
+    assert!(asked.status == 0 && asked.out.contains("is whole"), "{asked:?}");
+    kill(promp.id() as i32, libc::SIGTERM);
+    assert_eq!(ended(promp, LIMIT).status, 128 + libc::SIGTERM);
+    // One that sleeps, and takes none, is not.
+    let mut sleeps = started(Command::new("sleep").arg("60").stdin(Stdio::null()));
+    let asked = ended(asks(sleeps.id()), LIMIT);
+    assert!(asked.status == 66 && asked.err.contains("takes no checkpoints"), "{asked:?}");
+    let _ = (sleeps.kill(), sleeps.wait());
 }

@@ -3,67 +3,12 @@
 //! is missing is said; a report is whole or not there; and nobody is told that a program has ended well of
 //! which that is not known.
 
-use crate::common::faults::{self, How};
+use crate::common::at_end::*;
+use crate::common::faults::How;
 use crate::common::saved::*;
 use crate::common::*;
 use std::fs;
 use std::process::Command;
-
-/// Computes in one region, says so, ends with status 3.
-const PROGRAM: &str = r#"
-#include <stdio.h>
-int main(void) {
-    int n = 0;
-#pragma omp parallel for reduction(+ : n)
-    for (int i = 0; i < 1000; i++) n += i;
-    printf("%d\n", n);
-    return 3;
-}
-"#;
-
-fn program(s: &Scratch) -> std::path::PathBuf {
-    let (source, exe) = (s.path("program.c"), s.path("program"));
-    fs::write(&source, PROGRAM).expect("a file");
-    let made = Command::new("gcc").args(["-O1", "-fopenmp", "-o"]).args([&exe, &source]).status();
-    assert!(made.expect("gcc").success());
-    exe
-}
-
-const ERRORS: [How; 5] = [
-    How::Error(libc::ENOSPC),
-    How::Error(libc::EDQUOT),
-    How::Error(libc::EIO),
-    How::Error(libc::EINTR),
-    How::Short,
-];
-
-/// Gives each call about the files of `words` each of the errors; `check` looks at the run and at what has
-/// failed. How many calls there were, and runs.
-fn sweep(
-    words: &[&str],
-    command: impl Fn() -> Command,
-    mut check: impl FnMut(&Run, &str, How),
-) -> Option<(u64, u32)> {
-    let (ran, seen) = faults::run(command(), words, 0, How::Short)?;
-    assert_eq!((ran.status, ran.out.as_str()), (3, "499500\n"), "{ran:?}");
-    assert!(seen.calls > 2, "{seen:?}");
-    let mut runs = 0;
-    for at in 1..=seen.calls {
-        for how in ERRORS {
-            let (ran, seen) = faults::run(command(), words, at, how)?;
-            let failed = format!("call {at}, {}, {how:?}", seen.failed.unwrap_or_default());
-            assert!(!ran.hung, "{failed}: {ran:?}");
-            check(&ran, &failed, how);
-            runs += 1;
-        }
-    }
-    eprintln!("{words:?}: {} calls, {runs} runs", seen.calls);
-    Some((seen.calls, runs))
-}
-
-fn skipped<T>(did: Option<T>) {
-    available("seccomp(2) with a listener", did.is_some());
-}
 
 #[test]
 fn reports() {
@@ -209,6 +154,26 @@ fn limits_on_the_size_of_files() {
                 report.is_empty() || serde_json::from_str::<serde_json::Value>(&report).is_ok(),
                 "{report}"
             );
+        }
+    }
+}
+
+/// The same limits for what `promp run` writes itself: it says that it cannot.
+#[test]
+fn limits_on_the_size_of_records() {
+    let s = Scratch::new("end-limit-records");
+    let exe = program(&s);
+    for blocks in ["0", "1", "8", "512"] {
+        for options in [&["--ckpt"][..], &["--steps", "--ckpt"], &["--auto-restart", "1", "--ckpt"]] {
+            let _ = fs::remove_dir_all(s.path("ckpt"));
+            let mut c = Command::new("sh");
+            clean(&mut c);
+            c.args(["-c", "ulimit -f \"$0\"; exec \"$@\"", blocks]).arg(promp_command()).arg("run");
+            c.args(options).arg(s.path("ckpt")).arg("--").arg(&exe);
+            let ran = limited(c, LIMIT);
+            let ended = (ran.status, ran.out.as_str()) == (3, "499500\n");
+            let refused = [64, 74].contains(&ran.status) && ran.err.contains("promp: ");
+            assert!(ended || refused, "{blocks} {options:?}: {ran:?}");
         }
     }
 }

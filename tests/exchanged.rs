@@ -6,7 +6,7 @@
 
 use crate::common::saved::*;
 use crate::common::*;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
@@ -193,11 +193,30 @@ fn names(p: &Places, dir: &Path, options: &[&str]) -> Command {
     c
 }
 
+/// Is there a checkpoint in `dir` that has begun when the program was in its folder? Before, it goes where
+/// the path leads, and so it does after a return to that time, and writes there itself.
+fn saved_inside<'a>(p: &'a Places, dir: &'a Path) -> impl Fn() -> bool + 'a {
+    let length = || fs::metadata(p.path("open/work/log")).map_or(0, |m| m.len());
+    let (before, seen) = (length(), Cell::new(None));
+    move || {
+        if seen.get().is_none() && length() <= before {
+            return false;
+        }
+        let newest = promp_image::generation_files(dir).first().copied().unwrap_or(0);
+        if seen.get().is_none() {
+            seen.set(Some(newest));
+        }
+        // The next one may have begun before; the newest may not be whole.
+        seen.get().is_some_and(|n| newest > n + 2)
+    }
+}
+
 /// A run that was killed, with checkpoints in `dir`.
 fn killed(p: &Places, dir: &Path) {
     let out = p.path("out");
     let _ = fs::remove_file(&out);
-    let saved = |since| since > Duration::from_millis(300) && has_generation(dir);
+    let inside = saved_inside(p, dir);
+    let saved = |since| since > Duration::from_millis(300) && inside();
     let ended = start_with(as_user(names(p, dir, &[])), &out, Some(&saved), |_| ());
     assert!(ended.is_none(), "{}", messages(&out));
 }
@@ -275,19 +294,18 @@ fn the_checkpoint_directory() {
 fn beside(p: &Places, dir: &Path, (a, b): (&str, &str)) -> (u64, usize) {
     let (out, other) = (p.path("out"), RefCell::new(None));
     let _ = fs::remove_dir_all(dir);
+    let inside = saved_inside(p, dir);
     let kill = |since: Duration| {
-        // Before the program has come into its folder it goes where the path leads, and writes there itself.
-        let is_inside = || p.path("open/work/log").exists();
-        if other.borrow().is_none() && has_generation(dir) && is_inside() {
-            other.replace(Some(Exchange::begin(p, a, b)));
+        if other.borrow().is_none() && inside() {
+            other.replace(Some((Exchange::begin(p, a, b), since)));
         }
-        other.borrow().is_some() && since > Duration::from_millis(1500)
+        other.borrow().as_ref().is_some_and(|(_, begun)| since - *begun > Duration::from_millis(1200))
     };
     let c = names(p, dir, &["--fault", "kill@mtbf=60ms,count=1000,seed=3"]);
     let ended = start_with(as_user(c), &out, Some(&kill), |_| ()).map(|e| e.code());
     let said = messages(&out);
     assert!(ended.is_none_or(|c| c.is_some_and(|s| WORDS.contains(&s))), "{ended:?} {said}");
-    let n = other.take().map_or(0, Exchange::end);
+    let n = other.take().map_or(0, |(e, _)| e.end());
     if fs::symlink_metadata(p.path(a)).is_ok_and(|m| m.uid() == OTHER || m.is_symlink()) {
         exchange(&p.path(a), &p.path(b));
     }

@@ -1,11 +1,10 @@
 //! What `make install` has installed works where it is moved to, and goes again as a whole.
 
-use crate::common::prefix::{Installed, below, make};
+use crate::common::prefix::{Installed, below, make, newer};
 use crate::common::saved::{Scratch, text};
 use crate::common::*;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 /// Regions one behind the other; prints sums, and the runtimes that are in it if asked.
 const PROGRAM: &str = include_str!("../c-tests/install/regions.c");
@@ -175,13 +174,7 @@ fn the_loaders_path_alone_is_enough() {
 fn two_of_them_in_one_program() {
     let i = Installed::moved("install-two");
     let (exe, other) = (program(), i.beside("libpromp.so.0.2.0"));
-    let mut bytes = fs::read(i.file("lib/libpromp.so.0.1.0")).expect("the library");
-    // What answers promp_version: `mov eax, 100; ret`.
-    let code = [0xb8, 100, 0, 0, 0, 0xc3];
-    let places: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(&code)).collect();
-    assert!(!places.is_empty(), "its code");
-    places.iter().for_each(|at| bytes[at + 1] = 200);
-    fs::write(&other, bytes).expect("writable");
+    fs::write(&other, newer(&i.file("lib/libpromp.so.0.1.0"))).expect("writable");
     let want = reference(&exe, &[], &[THREADS]);
     let both = |first: &Path, second: &Path, dir: &str| {
         let list = format!("{}:{}", first.display(), second.display());
@@ -263,32 +256,6 @@ fn what_cannot_be_done_is_said() {
         "{run:?}"
     );
     assert_eq!(below(&scratch.0), ["file", "locked"]);
-}
-
-/// The source tarball has all crates: it is built without a network. With PROMP_TEST_LONG; some minutes.
-#[test]
-fn the_source_is_built_without_a_network() {
-    let may = is_root()
-        && std::process::Command::new("unshare").args(["-n", "true"]).status().is_ok_and(|s| s.success());
-    if !long() || !may {
-        return;
-    }
-    let scratch = Scratch::new("source");
-    let made =
-        "import sys; sys.path.insert(0, 'tools'); from packing import archives; print(archives.source())";
-    let mut c = std::process::Command::new("python3");
-    c.args(["-c", made]).current_dir(root());
-    let made = limited(c, Duration::from_secs(600));
-    assert_eq!(made.status, 0, "{}", made.err);
-    let script = "tar --strip-components=1 -xzf \"$0\" && exec unshare -n cargo build --offline --workspace";
-    let mut c = std::process::Command::new("sh");
-    c.args(["-c", script, made.out.trim()]).current_dir(&scratch.0);
-    c.env("CARGO_HOME", scratch.path("cargo"))
-        .env("CARGO_PROFILE_DEV_DEBUG", "0")
-        .env_remove("CARGO_TARGET_DIR");
-    let built = limited(c, Duration::from_secs(3600));
-    assert_eq!(built.status, 0, "{}", built.err);
-    assert!(scratch.path("target/debug/promp").exists());
 }
 
 fn is_root() -> bool {

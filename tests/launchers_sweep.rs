@@ -229,7 +229,7 @@ fn strike(f: &Field, row: &Row, want: &[String], (seed, strike): (u64, Strike)) 
         statuses.push(end.status);
         assert!(!end.hung, "{what} hangs:\n{said}");
         wait_for_none(&f.work, &format_args!("{what}: {said}"));
-        let cannot = ["a restart continues", "cannot be continued", "LD_PRELOAD"];
+        let cannot = ["put promp run in front of", "cannot be continued", "LD_PRELOAD"];
         let cannot = cannot.iter().any(|w| said.contains(w));
         match end.status {
             0 if f.result(row) == want => return Outcome::Same,

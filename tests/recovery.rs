@@ -104,7 +104,7 @@ fn larger_teams() {
     }
 }
 
-/// Loops of a few chunks a thread, which members take several at once (work/many.rs).
+/// Loops of a few chunks a thread, which members take several at once (work/shared_batches.rs).
 #[test]
 fn short_loops() {
     for (threads, samples) in [(2, 10), (4, 10), (8, 10), (16, 6), (24, 6)] {

@@ -74,15 +74,20 @@ def own_mounts():
         os.execvp("unshare", ["unshare", "--mount", sys.executable, *sys.argv])
 
 
+def mount_inside(root):
+    """What programs in the system at `root` look for."""
+    for folder, kind in [("proc", ["-t", "proc"]), ("sys", ["--rbind"]), ("dev", ["--rbind"])]:
+        if not any((root / folder / name).exists() for name in ["self", "kernel", "fd"]):
+            subprocess.run(["mount", *kind, "/" + folder, str(root / folder)], check=True)
+
+
 class System:
     """A compiler in its system."""
 
     def __init__(self, home, version):
         suite, _, self.bin, self.suffix, self.libraries = COMPILERS[version]
         self.version, self.root = version, home / suite
-        for folder, kind in [("proc", ["-t", "proc"]), ("sys", ["--rbind"]), ("dev", ["--rbind"])]:
-            if not any((self.root / folder / name).exists() for name in ["self", "kernel", "fd"]):
-                subprocess.run(["mount", *kind, "/" + folder, str(self.root / folder)], check=True)
+        mount_inside(self.root)
         self.here = self.root / "promp"
         for folder in ["c-tests", "include"]:
             shutil.copytree(ROOT / folder, self.here / folder, dirs_exist_ok=True)

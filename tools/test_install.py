@@ -1,102 +1,223 @@
 #!/usr/bin/env python3
-"""Installs the packages in clean Debian systems, and uses what they bring.
+"""Installs the packages in clean Debian systems, and uses what they bring: a table with a row a check.
 
-    tools/test_install.py [--dir DIR] [--suites bookworm,trixie]
+    tools/test_install.py [--dir DIR] [--systems bookworm,trixie] [--ways tarball,make,wheel,deb,source]
 
-Makes the systems in DIR (target/roots; as root, with mmdebstrap), without Rust. In each: the binary tarball,
-the wheel and the Debian packages, which are made before. tools/install_checks.sh is what is checked. A
-plugin for another GCC is made from what is installed. Exit status 1 if anything fails, 77 if the systems
-cannot be made here.
+Makes the systems in DIR (target/roots; as root, with mmdebstrap), without Rust. In each, without a network:
+the binary tarball, `make install`, the wheel and the Debian packages, which are made before; then each is
+removed, and leaves nothing. tools/install_checks.sh is what is checked. Where GCC is another one than here
+its plugin is made from what is installed. `source` is built here from its tarball, without a network.
+A row is the system, the way, the check, PASS or FAIL, and why. Exit status 1 if anything fails, 77 if the
+systems cannot be made here.
 """
 import argparse
+import dataclasses
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 
-from compilers import MIRROR, own_mounts
+from compilers import MIRROR, mount_inside, own_mounts
 from packing import archives, debs, listing, wheel
 
 ROOT = listing.ROOT
 COMMON = ["make", "cmake", "pkgconf", "python3-venv", "man-db", "bash-completion", "environment-modules",
-          "binutils", "gcc", "libc6-dev"]
-SUITES = {"bookworm": [], "trixie": ["g++-14", "gcc-14-plugin-dev"]}
+          "binutils", "gcc", "libc6-dev", "lintian"]
+# What else a system has, and the GCC whose plugin is made there.
+SYSTEMS = {"bookworm": ([], ""), "trixie": (["g++-14", "gcc-14-plugin-dev"], "14")}
+TEST = "/promp-test"
+# The groups of checks (install_checks.sh).
+ALL = "run cc found pages"
+# Where nothing may be left.
+LOOKED_AT = ["etc", "opt", "usr"]
 
 
-def system(home: pathlib.Path, suite: str) -> pathlib.Path:
-    """A Debian system; made if it is not there yet."""
-    root = home / suite
-    if not (root / "usr/bin/gcc").exists():
-        home.mkdir(parents=True, exist_ok=True)
-        print(f"making {root}", flush=True)
-        subprocess.run(["mmdebstrap", "--variant=minbase", "--quiet", "--include=" +
-                        ",".join(COMMON + SUITES[suite]), suite, root, MIRROR], check=True)
-    return root
+@dataclasses.dataclass
+class Step:
+    """A command of the shell, in the system or here, and what it does."""
+    what: str
+    command: str
+    here: bool = False
 
 
-def inside(root: pathlib.Path, *command: str) -> bool:
-    """Runs a command in the system; prints what it says if it fails."""
-    clean = ["/usr/bin/env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root"]
-    done = subprocess.run(["chroot", root, *clean, *command], capture_output=True, text=True, timeout=600)
-    output = done.stdout + done.stderr
-    if done.returncode or "FAIL" in output or "ok " in output:
-        print(output.strip(), flush=True)
-    return done.returncode == 0 and "FAIL" not in output
+@dataclasses.dataclass
+class Way:
+    """How something is installed, used and removed."""
+    before: list[Step]
+    checks: str
+    after: list[Step]
 
 
-def checks(suite: str, root: pathlib.Path) -> bool:
-    """Each way to install, one after the other."""
-    for folder, kind in [("proc", ["-t", "proc"]), ("sys", ["--rbind"]), ("dev", ["--rbind"])]:
-        subprocess.run(["mount", *kind, "/" + folder, root / folder], check=True)
-    here = root / "promp-test"
-    shutil.rmtree(here, ignore_errors=True)
-    shutil.copytree(ROOT / "c-tests/install", here / "cmake")
-    shutil.copy(here / "cmake/regions.c", here)
-    shutil.copy(ROOT / "tools/install_checks.sh", here)
-    for file in archives.OUT.iterdir():
-        shutil.copy(file, here)
-    text = (here / "cmake/CMakeLists.txt").read_text().replace(" C Fortran", " C")
-    (here / "cmake/CMakeLists.txt").write_text(text.split("add_executable(fortran")[0])
-    version, fine = listing.version(), True
-    folder = f"/opt/promp-{version}-x86_64-linux"
-    for way, steps in [
-        ("tarball", [f"tar -C /opt -xf /promp-test/promp-{version}-x86_64-linux.tar.gz"]
-         + ([f"make -s -j2 -C {folder}/lib/promp/plugin GCC=gcc-14"] if suite != "bookworm" else [])
-         + [f"sh /promp-test/install_checks.sh {folder}"]),
-        ("wheel", ["python3 -m venv --clear /opt/venv", "/opt/venv/bin/pip -q install /promp-test/*.whl",
-                   "cd /tmp && echo 'import promp; promp.checkpoint(); print(promp.stats())' > s.py",
-                   "cd /tmp && /opt/venv/bin/python -m promp run s.py | grep regions",
-                   "cd /tmp && /opt/venv/bin/python s.py | grep None",
-                   "cd /tmp && gcc -fopenmp /promp-test/regions.c -o r",
-                   "cd /tmp && OMP_NUM_THREADS=4 /opt/venv/bin/promp run --replay assume --fault "
-                   "kill@thread=1,region=20 ./r 2>&1 | grep 'thread 1 failed'"]),
-        ("deb", ["dpkg -i /promp-test/libpromp0*.deb /promp-test/promp_*.deb /promp-test/promp-dev*.deb"]
-         + (["dpkg -i /promp-test/promp-cc-*.deb"] if suite == "bookworm" else
-            ["make -s -j2 -C /usr/lib/x86_64-linux-gnu/promp/plugin GCC=gcc-14"])
-         + ["sh /promp-test/install_checks.sh /usr", "dpkg -P promp-cc-12 promp-dev promp libpromp0"]),
-    ]:
-        done = all(inside(root, "sh", "-c", step) or print(f"     in: {step}") for step in steps)
-        print(f"{suite}, {way}: {'works' if done else 'FAILS'}", flush=True)
-        fine = fine and done
-    return fine
+class Table:
+    """The rows, which are printed as they come."""
+
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def row(self, system: str, way: str, check: str, why: str) -> bool:
+        """A check that has passed if there is no `why`."""
+        self.passed, self.failed = self.passed + (not why), self.failed + bool(why)
+        print(f"{system:9} {way:8} {check:45} {'FAIL: ' + why if why else 'PASS'}", flush=True)
+        return not why
+
+
+def last_words(text: str) -> str:
+    """The end of what a command has said, in one line."""
+    return " / ".join(text.strip().splitlines()[-3:])[-300:] or "it says nothing"
+
+
+class System:
+    """A Debian system in a folder."""
+
+    def __init__(self, home: pathlib.Path, name: str):
+        self.name, self.root = name, home / name
+        packages, self.gcc = SYSTEMS[name]
+        if not (self.root / "usr/bin/lintian").exists():
+            home.mkdir(parents=True, exist_ok=True)
+            print(f"making {self.root}", flush=True)
+            include = "--include=" + ",".join(COMMON + packages)
+            subprocess.run(["mmdebstrap", "--variant=minbase", "--quiet", include, name, self.root, MIRROR],
+                           check=True)
+        mount_inside(self.root)
+        self.put()
+
+    def put(self) -> None:
+        """What is tested, and what tests it."""
+        here = self.root / TEST.lstrip("/")
+        shutil.rmtree(here, ignore_errors=True)
+        shutil.copytree(ROOT / "c-tests/install", here / "cmake")
+        shutil.copy(here / "cmake/regions.c", here)
+        shutil.copy(ROOT / "tools/install_checks.sh", here)
+        for file in archives.OUT.iterdir():
+            shutil.copy(file, here)
+        # There is no Fortran.
+        text = (here / "cmake/CMakeLists.txt").read_text().replace(" C Fortran", " C")
+        (here / "cmake/CMakeLists.txt").write_text(text.split("add_executable(fortran")[0])
+
+    def run(self, command: str) -> subprocess.CompletedProcess:
+        """A command of the shell in the system."""
+        clean = ["/usr/bin/env", "-i", "PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "HOME=/root"]
+        inside = ["unshare", "--net", "chroot", str(self.root), *clean, "sh", "-ec", command]
+        return subprocess.run(inside, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=900)
+
+    def step(self, way: str, step: Step, table: Table) -> bool:
+        """One step, and its row."""
+        if step.here:
+            done = subprocess.run(["sh", "-ec", step.command], cwd=ROOT, capture_output=True, text=True)
+        else:
+            done = self.run(step.command)
+        why = last_words(done.stdout + done.stderr) if done.returncode else ""
+        return table.row(self.name, way, step.what, why)
+
+    def files(self) -> set[str]:
+        """What there is where packages put files."""
+        found = set()
+        for top in LOOKED_AT:
+            for folder, folders, files in os.walk(self.root / top):
+                at = os.path.relpath(folder, self.root)
+                found |= {f"{at}/{name}" for name in folders + files}
+        return {f for f in found if "__pycache__" not in f}
+
+    def use(self, name: str, way: Way, table: Table) -> None:
+        """Installs, checks, removes; a row each."""
+        before = self.files()
+        if all(self.step(name, step, table) for step in way.before):
+            done = self.run(f"sh {TEST}/install_checks.sh {way.checks}")
+            for line in done.stdout.splitlines():
+                check, _, why = line.partition("\t")
+                table.row(self.name, name, check, why)
+            if done.returncode:
+                table.row(self.name, name, "all checks are made", last_words(done.stderr))
+        for step in way.after:
+            self.step(name, step, table)
+        left = sorted(self.files() - before)
+        table.row(self.name, name, "nothing is left", ", ".join(left[:5]))
+
+
+def by_tarball(system: System) -> Way:
+    """Unpacked below /opt."""
+    name = f"promp-{listing.version()}-x86_64-linux"
+    unpack = Step("it is unpacked", f"cd {TEST} && sha256sum --ignore-missing --quiet -c SHA256SUMS && "
+                  f"tar -C /opt -xf {name}.tar.gz")
+    return Way([unpack, *plugin(system, f"/opt/{name}/lib")], f"/opt/{name} {ALL}",
+               [Step("it is removed", f"rm -r /opt/{name}")])
+
+
+def by_make(system: System) -> Way:
+    """`make install`, from here."""
+    where = f"PREFIX=/usr/local DESTDIR='{system.root}'"
+    return Way([Step("make install", f"make -s install {where}", True), *plugin(system, "/usr/local/lib")],
+               f"/usr/local {ALL}", [Step("make uninstall", f"make -s uninstall {where}", True)])
+
+
+def by_wheel(_: System) -> Way:
+    """In an environment of Python's."""
+    pip, gone = "/opt/venv/bin/pip -q", "! find /opt/venv -name promp -o -name 'promp-*' | grep ."
+    install = f"python3 -m venv /opt/venv && {pip} install --no-index {TEST}/*.whl"
+    return Way([Step("pip install", install)], "/opt/venv run python",
+               [Step("pip uninstall", f"{pip} uninstall -y promp && {gone}"),
+                Step("the environment is removed", "rm -r /opt/venv")])
+
+
+def by_debs(system: System) -> Way:
+    """The Debian packages."""
+    own = f"promp-cc-{listing.gcc().partition('.')[0]}"
+    names = ["libpromp0", "promp", "promp-dev"] + ([] if system.gcc else [own])
+    install = "dpkg -i " + " ".join(f"{TEST}/{name}_*.deb" for name in names)
+    lintian = f"lintian --allow-root --fail-on error {TEST}/*.deb"
+    return Way([Step("lintian", lintian), Step("dpkg -i", install),
+                *plugin(system, "/usr/lib/x86_64-linux-gnu")], f"/usr {ALL}",
+               [Step("dpkg -P", "dpkg -P " + " ".join(reversed(names)))])
+
+
+def plugin(system: System, lib: str) -> list[Step]:
+    """The step that makes the plugin, where the system's GCC is another one."""
+    make = f"make -s -j2 -C {lib}/promp/plugin GCC=gcc-{system.gcc}"
+    return [Step(f"the plugin for GCC {system.gcc} is made", make)] if system.gcc else []
+
+
+def source(table: Table) -> None:
+    """The source tarball, built here without a network: it has all crates."""
+    with tempfile.TemporaryDirectory(dir=ROOT / "target") as scratch:
+        subprocess.run(["tar", "-C", scratch, "--strip-components=1", "-xf", archives.source()], check=True)
+        env = {**os.environ, "CARGO_HOME": scratch + "/cargo", "CARGO_PROFILE_DEV_DEBUG": "0"}
+        env.pop("CARGO_TARGET_DIR", None)
+        build = "unshare --net cargo build --offline --workspace && target/debug/promp --version"
+        done = subprocess.run(["sh", "-c", build], cwd=scratch, env=env, capture_output=True, text=True)
+        table.row("here", "source", "it is built without a network",
+                  last_words(done.stderr) if done.returncode else "")
+
+
+WAYS = {"tarball": by_tarball, "make": by_make, "wheel": by_wheel, "deb": by_debs}
 
 
 def main() -> int:
     raw = argparse.RawDescriptionHelpFormatter
     options = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
     options.add_argument("--dir", type=pathlib.Path, default=ROOT / "target/roots")
-    options.add_argument("--suites", default=",".join(SUITES))
+    options.add_argument("--systems", default=",".join(SYSTEMS))
+    options.add_argument("--ways", default=",".join([*WAYS, "source"]))
     given = options.parse_args()
     if os.geteuid() != 0 or not shutil.which("mmdebstrap"):
         print("test_install: needs root and mmdebstrap")
         return 77
     own_mounts()
+    shutil.rmtree(archives.OUT, ignore_errors=True)
     archives.binary()
     debs.build()
     wheel.build()
-    results = [checks(suite, system(given.dir, suite)) for suite in given.suites.split(",")]
-    return 0 if all(results) else 1
+    archives.sums()
+    table, ways = Table(), given.ways.split(",")
+    if "source" in ways:
+        source(table)
+    for name in given.systems.split(","):
+        system = System(given.dir, name)
+        for way in [w for w in WAYS if w in ways]:
+            system.use(way, WAYS[way](system), table)
+    print(f"{table.passed} PASS, {table.failed} FAIL")
+    return 1 if table.failed else 0
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 //! `promp checkpoint`: asks a running program for a checkpoint, by words of its `DIR/state` and the signal
 //! that makes it look.
 
-use crate::{Failure, Outcome, args};
+use crate::{Failure, Outcome, args, process_stat};
 use memmap2::{MmapOptions, MmapRaw};
 use promp_image::state::{self, Then};
 use std::fs::{self, File};
@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 
 const UNREADABLE: u8 = 66;
 const NONE_TAKEN: u8 = 70;
-/// How long a program may take to start.
+/// A program that has not come to its checkpoints may sleep so long before it is taken for one without.
 const STARTING: Duration = Duration::from_secs(2);
+/// On a busy machine one that is about to start waits for a CPU; it may take so long.
+const LATE: Duration = Duration::from_secs(60);
 /// Bytes in a lock's file.
 const MOST: u64 = 64;
 
@@ -68,13 +70,16 @@ fn find(c: &args::Checkpoint) -> Result<(i32, PathBuf), Failure> {
         return Err(failed(format!("{shown} is neither the number of a process nor a checkpoint directory")));
     };
     // `promp run` that has just been called has not started its program yet.
-    let until = Instant::now() + STARTING;
+    let (begin, mut busy) = (Instant::now(), Instant::now());
     loop {
         if let Some(found) = family(pid).find_map(|pid| Some((pid, directory_of(pid)?))) {
             return Ok(found);
         }
+        if family(pid).any(is_about_to_start) {
+            busy = Instant::now();
+        }
         // SAFETY: sends nothing.
-        if Instant::now() > until || unsafe { libc::kill(pid, 0) } != 0 {
+        if busy.elapsed() > STARTING || begin.elapsed() > LATE || unsafe { libc::kill(pid, 0) } != 0 {
             break;
         }
         std::thread::sleep(Duration::from_millis(5));
@@ -89,6 +94,16 @@ fn family(pid: i32) -> impl Iterator<Item = i32> {
     let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
     let children: Vec<_> = children.split_whitespace().filter_map(|c| c.parse().ok()).collect();
     std::iter::once(pid).chain(children)
+}
+
+/// Does a process have things to do, of which it has not done much yet? (Its state; CPU time, in ticks, the
+/// twelfth and thirteenth field behind the name.)
+fn is_about_to_start(pid: i32) -> bool {
+    const FEW: u64 = 20;
+    let Some(fields) = process_stat::fields(pid) else { return false };
+    let sleeps = fields.first().is_none_or(|state| state == "S") || process_stat::has_ended(&fields);
+    let used: u64 = fields.iter().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
+    !sleeps && used < FEW
 }
 
 /// Where a process keeps its checkpoints: it has the directory's state mapped, and the handler of the signal.

@@ -1,4 +1,4 @@
-//! `promp export`: a checkpoint as one file (archive.rs has its form), or its variables.
+//! `promp export`: a checkpoint as one file (archive/ has its form), or its variables.
 
 mod memory;
 mod npz;

@@ -1,6 +1,6 @@
-//! `promp import`: a checkpoint directory of what `promp export` has written (archive.rs has its form).
+//! `promp import`: a checkpoint directory of what `promp export` has written (archive/ has its form).
 
-use crate::archive::{LINKS, Problem, Reader};
+use crate::archive::{self, Head, LINKS, Problem, Taker};
 use crate::sober::sober;
 use crate::{Failure, Outcome, args};
 use nix::sys::statvfs::fstatvfs;
@@ -8,7 +8,7 @@ use promp_files::{Way, names_in, open_in, remove_in};
 use promp_image::{Directory, Generation, kept};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, symlink};
@@ -28,23 +28,20 @@ pub fn import(i: &args::Import) -> Outcome {
     let failed = |p: Problem| match p {
         Problem::Bad(why) => Failure::new(NOT_ONE, format!("{shown} cannot be imported: {why}")),
         Problem::System(e) => Failure::new(IO, format!("{shown} cannot be imported: {e}")),
+        Problem::Taker(failure) => failure,
     };
-    let mut r = Reader::new(from).map_err(failed)?;
-    let number = r.number;
-    let mut to = Target::new(&i.dir)?;
-    let done = to.has_room(&i.file, r.room);
-    let done = done.and_then(|()| to.unpack(&mut r).map_err(failed)).and_then(|()| to.whole(number));
-    if done.is_err() {
-        // Half of a checkpoint is none.
-        to.remove();
-    }
-    let g = done?;
+    let begin = |head: Head| {
+        let target = Target::new(&i.dir, head.number)?;
+        target.has_room(&i.file, head.room).map(|()| target)
+    };
+    let read = archive::read(from, |head| begin(head).map_err(Problem::Taker));
+    let g = read.map_err(failed)?.whole()?;
     let to = i.dir.display();
     println!("checkpoint {} of {}: {} pages in {to}", g.number, sober(&g.about.program), g.index.len());
     Ok(())
 }
 
-/// The directory that is made.
+/// The directory that is made; if it is not made as a whole it is removed: half of a checkpoint is none.
 struct Target<'a> {
     path: &'a Path,
     folder: File,
@@ -54,10 +51,39 @@ struct Target<'a> {
     made: Vec<PathBuf>,
     /// The folder of copies, when there is one.
     copies: Option<File>,
+    /// The generation.
+    number: u64,
+    is_whole: bool,
+}
+
+impl Taker for Target<'_> {
+    /// The generation's file, which is the last one, makes a checkpoint of them.
+    fn file(&mut self, name: &str, length: u64, content: &mut dyn Read) -> Result<(), Problem> {
+        if let Some(link) = name.strip_prefix(LINKS) {
+            return self.make_link(link, content);
+        }
+        let mut f = self.make(name, length)?;
+        let mut piece = vec![0; 1 << 20];
+        loop {
+            match content.read(&mut piece)? {
+                0 => break,
+                n => f.write_all(&piece[..n]).map_err(Problem::System)?,
+            }
+        }
+        f.sync_all().map_err(Problem::System)
+    }
+}
+
+impl Drop for Target<'_> {
+    fn drop(&mut self) {
+        if !self.is_whole {
+            self.remove();
+        }
+    }
 }
 
 impl<'a> Target<'a> {
-    fn new(path: &'a Path) -> Result<Self, Failure> {
+    fn new(path: &'a Path, number: u64) -> Result<Self, Failure> {
         let shown = path.display();
         let existed = match fs::DirBuilder::new().mode(0o700).create(path) {
             Err(e) if e.kind() != ErrorKind::AlreadyExists => {
@@ -74,7 +100,7 @@ impl<'a> Target<'a> {
             }
             Err(e) => return Err(Failure::new(UNREADABLE, format!("{shown}: {e}"))),
         }
-        Ok(Self { path, folder, existed, made: Vec::new(), copies: None })
+        Ok(Self { path, folder, existed, made: Vec::new(), copies: None, number, is_whole: false })
     }
 
     /// Is there room for `file`, which will take `room` bytes?
@@ -101,30 +127,10 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Writes the files of an archive; the generation's, which is the last one, makes a checkpoint of them.
-    fn unpack(&mut self, r: &mut Reader<File>) -> Result<(), Problem> {
-        let mut piece = vec![0; 1 << 20];
-        while let Some((name, length)) = r.next_file()? {
-            if let Some(link) = name.strip_prefix(LINKS) {
-                self.make_link(link, length, r)?;
-                continue;
-            }
-            let mut f = self.make(&name, length)?;
-            loop {
-                match r.content(&mut piece)? {
-                    0 => break,
-                    n => f.write_all(&piece[..n]).map_err(Problem::System)?,
-                }
-            }
-            f.sync_all().map_err(Problem::System)?;
-        }
-        Ok(())
-    }
-
-    /// Makes a symbolic link, whose text of `length` bytes follows.
-    fn make_link(&mut self, name: &str, length: u64, r: &mut Reader<File>) -> Result<(), Problem> {
-        let mut text = vec![0; length as usize];
-        r.content(&mut text)?;
+    /// Makes a symbolic link with this text.
+    fn make_link(&mut self, name: &str, content: &mut dyn Read) -> Result<(), Problem> {
+        let mut text = Vec::new();
+        content.read_to_end(&mut text)?;
         let bad = |what: &str| Problem::Bad(format!("it is damaged ({name} {what})"));
         let place = format!("/proc/thread-self/fd/{}/{name}", self.folder.as_raw_fd());
         symlink(OsStr::from_bytes(&text), place).map_err(|e| match e.kind() {
@@ -165,18 +171,17 @@ impl<'a> Target<'a> {
         self.copies.as_ref().ok_or_else(|| Problem::System(ErrorKind::NotFound.into()))
     }
 
-    /// Generation `number`, verified.
-    fn whole(&self, number: u64) -> Result<Generation, Failure> {
+    /// The generation, verified.
+    fn whole(mut self) -> Result<Generation, Failure> {
         let read = |d: Directory| {
-            let g = d.read(number)?;
+            let g = d.read(self.number)?;
             d.verify(&g, |_| ())?;
             Ok(g)
         };
         let folder = self.folder.try_clone().map_err(|e| e.to_string());
-        folder
-            .and_then(|f| Directory::within(f, self.path))
-            .and_then(read)
-            .map_err(|why| Failure::new(NOT_ONE, format!("what was imported is not a checkpoint: {why}")))
+        let g = folder.and_then(|f| Directory::within(f, self.path)).and_then(read);
+        self.is_whole = g.is_ok();
+        g.map_err(|why| Failure::new(NOT_ONE, format!("what was imported is not a checkpoint: {why}")))
     }
 
     /// Removes what has been made. What cannot be removed stays.

@@ -1,5 +1,13 @@
 //! The `promp` command.
 
+#![cfg_attr(not(test), no_main)]
+
+/// A line on standard error. If that is a pipe that nobody reads any more, or a log that may not become
+/// longer, nobody gets it, and nothing ends by that.
+macro_rules! eprintln {
+    ($($what:tt)*) => { $crate::inheritance::say(format_args!($($what)*)) };
+}
+
 mod archive;
 mod args;
 mod checkpoint;
@@ -7,6 +15,7 @@ mod doctor;
 mod elf;
 mod export;
 mod import;
+mod inheritance;
 mod inspect;
 mod library;
 mod model;
@@ -31,9 +40,9 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, Parser};
 use promp_settings::debugger_signals;
 use std::io::Write;
-use std::process::ExitCode;
 
 /// A message for the user and an exit status.
+#[derive(Debug)]
 pub struct Failure {
     /// Says what happened, to what, and what to do.
     pub message: String,
@@ -81,17 +90,17 @@ fn say_what_was_meant(e: &clap::Error) {
     }
 }
 
-/// A crash signal that is sent ends this command, until it waits for a program and passes it on. Rust's
-/// handlers look for stacks that overflow, and take it for a fault, which would come again.
-fn end_by_crash_signals() {
-    for signal in [libc::SIGSEGV, libc::SIGBUS] {
-        // SAFETY: no handler; nobody else has one yet.
-        unsafe { libc::signal(signal, libc::SIG_DFL) };
-    }
+/// C's start code calls this. Rust's would ignore SIGPIPE, and give SIGSEGV and SIGBUS handlers that look for
+/// stacks that overflow and take one that is sent for a fault, which would come again. So a signal ends this
+/// command, until it waits for a program and passes it on.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C" fn main() -> i32 {
+    inheritance::open_what_is_closed();
+    // Writes what waits to be written.
+    std::process::exit(command().into())
 }
 
-fn main() -> ExitCode {
-    end_by_crash_signals();
+fn command() -> u8 {
     let mut words = std::env::args_os();
     if words.next().is_some_and(|name| name == steps::front::NAME)
         && let Some(program) = words.next()
@@ -101,14 +110,14 @@ fn main() -> ExitCode {
     if let Some(page) = topics::asked(std::env::args_os().skip(1)) {
         end_with_the_reader();
         print!("{page}");
-        return ExitCode::SUCCESS;
+        return 0;
     }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(e) => {
             let _ = e.print();
             say_what_was_meant(&e);
-            return if e.use_stderr() { ExitCode::from(USAGE) } else { ExitCode::SUCCESS };
+            return if e.use_stderr() { USAGE } else { 0 };
         }
     };
     // Those that run a program outlive their own output.
@@ -151,12 +160,12 @@ fn main() -> ExitCode {
     status_of(outcome)
 }
 
-fn status_of(outcome: Outcome) -> ExitCode {
+fn status_of(outcome: Outcome) -> u8 {
     match outcome {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(f) => {
             eprintln!("promp: {}", sober::sober(&f.message));
-            ExitCode::from(f.status)
+            f.status
         }
     }
 }

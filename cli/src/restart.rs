@@ -12,7 +12,7 @@ mod static_loops;
 mod threads;
 
 use crate::sober::sober;
-use crate::{Failure, Outcome, args};
+use crate::{Failure, Outcome, args, inheritance};
 pub(crate) use child::{End, Terms, may_choose_number};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::personality::{self, Persona};
@@ -52,7 +52,7 @@ pub fn restart(r: &args::Restart) -> Outcome {
         None => match start(&mut c, Some(pid), terms) {
             Ok(end) => end.follow(),
             // Only a new process gets clocks of its own.
-            Err(_) => Err(cannot_start(&c.exec())),
+            Err(_) => Err(cannot_start(&inheritance::exec(&mut c))),
         },
     }
 }

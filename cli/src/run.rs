@@ -4,7 +4,7 @@ use crate::args::Run;
 use crate::part::{self, Part};
 use crate::restart::held::{self, Held};
 use crate::restart::{self, Terms};
-use crate::{Failure, Outcome, library, steps, typed_values};
+use crate::{Failure, Outcome, inheritance, library, steps, typed_values};
 use promp_image::cpu::Level;
 use promp_image::on_signal::OnSignal;
 use promp_image::run_record::{self, Started};
@@ -32,7 +32,7 @@ pub fn run(r: &Run) -> Outcome {
     if let Ok(nonce) = run_record::nonce() {
         c.env(RUN.name, Started::now(&nonce, said).value());
     }
-    let e = c.exec();
+    let e = inheritance::exec(&mut c);
     Err(Failure::new(126, format!("{} cannot be started: {e}", Path::new(c.get_program()).display())))
 }
 

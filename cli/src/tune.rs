@@ -59,6 +59,7 @@ pub fn tune(t: &Tune) -> Outcome {
     }
     let entries = read(&file)?.entries;
     let new: Vec<_> = entries.into_iter().filter(|e| !before.contains(e)).collect();
+    crate::end_with_the_reader();
     print!("{}", table(&new));
     print!("{}", ways(&new));
     println!(

@@ -5,32 +5,32 @@
 //! nothing else then lies on the way: in a loop whose iterations wait for each other that is what counts.
 //! Nor is there a fence: what the iteration has written, mostly to lines that other threads have read, goes
 //! out while the next one is computed.
+//!
+//! They are save points (save/across.rs); where these are left out they go their light ways as where nothing
+//! is saved.
 
 use super::light::light;
-use crate::save::{self, SaveKind};
+use crate::save::across_points;
 use crate::stub;
 use crate::sys::cfi::{grow, push, shrink};
+use crate::task::lightness::{ACROSS, PLAIN};
 use crate::team::event::{Patience, SLEEPERS};
 use crate::team::member::Member;
 use crate::team::team::Team;
-use crate::team::thread::{Thread, current};
+use crate::team::thread::current;
 use crate::work::doacross::{Doacross, Quick};
 use crate::work::share::Share;
 use core::arch::naked_asm;
 use core::mem::offset_of;
 use smallvec::SmallVec;
 
-fn done(thr: &'static Thread) {
-    save::point(thr, SaveKind::After(0));
-}
-
 extern "C" fn post(counts: *const u64) {
     let thr = current();
     if let Some(d) = thr.member().share.get().and_then(|s| s.doacross()) {
         // SAFETY: the compiler passes one count a loop of the nest.
-        d.post(thr.team(), unsafe { core::slice::from_raw_parts(counts, d.depth()) });
+        d.post(&thr.team().event, unsafe { core::slice::from_raw_parts(counts, d.depth()) });
     }
-    done(thr);
+    across_points::point(thr);
 }
 
 /// `registers`: the first six arguments; `stack`: the others.
@@ -46,9 +46,10 @@ extern "C" fn wait(registers: *const u64, stack: *const u64) {
             (first, core::slice::from_raw_parts(stack, rest))
         };
         let v: SmallVec<[u64; IN_REGISTERS]> = first.iter().chain(rest).copied().collect();
-        d.wait(thr.team(), &v);
+        let team = thr.team();
+        across_points::waiting(thr, || d.wait(&team.event, &team.patience, || team.is_cancelled(), &v));
     }
-    done(thr);
+    across_points::point(thr);
 }
 
 /// The body of the variadic entries: spills the register arguments into an array. On entry rsp is the frame.
@@ -83,9 +84,11 @@ macro_rules! light_doacross {
         @ $name:ident => $usual:ident, $outer:literal, $below:ident,
         [$($line:literal),*], [$($operand:tt)*]
     ) => { light! {
+        @
         /// See the module's text.
-        $name => $usual, thread in "rax",
+        $name => $usual, thread in "rax", where PLAIN | ACROSS,
         [
+            "add dword ptr [rax + {progress}], 1",
             "mov r11, qword ptr [rax + {member}]",
             "mov rax, qword ptr [r11 + {share}]",
             "test rax, rax",
@@ -102,6 +105,7 @@ macro_rules! light_doacross {
             "add r10, qword ptr [rax + {base}]",
             $($line),*
         ],
+        progress = const crate::sys::asm::PROGRESS,
         member = const crate::sys::asm::MEMBER,
         share = const offset_of!(Member, share),
         team = const offset_of!(Member, team),

@@ -32,6 +32,16 @@ macro_rules! light {
         $(#[$doc:meta])* $name:ident => $usual:path, thread in $r:literal, counted by
         [$($line:expr),*], $($operand:tt)*
     ) => {
+        light! {
+            @ $(#[$doc])* $name => $usual, thread in $r, where $crate::task::lightness::PLAIN,
+            [$($line),*], $($operand)*
+        }
+    };
+    // Where one of these bits says that calls are light.
+    (
+        @ $(#[$doc:meta])* $name:ident => $usual:path, thread in $r:literal, where $bits:expr,
+        [$($line:expr),*], $($operand:tt)*
+    ) => {
         $(#[$doc])*
         ///
         /// # Safety
@@ -47,14 +57,14 @@ macro_rules! light {
                 ".cfi_startproc",
                 concat!("mov ", $r, ", qword ptr [rip + promp_self@GOTTPOFF]"),
                 concat!("mov ", $r, ", qword ptr fs:[", $r, "]"),
-                concat!("test byte ptr [", $r, " + {light}], {plain}"),
+                concat!("test byte ptr [", $r, " + {light}], {bits}"),
                 "jz 2f",
                 $($line,)*
                 "2:",
                 "jmp {usual}",
                 ".cfi_endproc",
                 light = const $crate::sys::asm::LIGHT,
-                plain = const $crate::task::included::PLAIN,
+                bits = const $bits,
                 usual = sym $usual,
                 $($operand)*
             )

@@ -7,11 +7,11 @@ use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::task::reduction;
 use crate::team::thread::{Thread, current};
-use crate::work::asked::Want;
 use crate::work::bounds::{Bounds, Schedule};
 use crate::work::doacross::Doacross;
 use crate::work::loops::{self, Light};
 use crate::work::share::Share;
+use crate::work::want::Want;
 use core::sync::atomic::Ordering::*;
 
 /// Puts a chunk into the caller's variables. False: there is none.
@@ -30,6 +30,17 @@ fn fill(chunk: Option<(u64, u64)>, istart: *mut u64, iend: *mut u64) -> bool {
 #[inline(never)]
 fn hand_out(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
     give(thr, loops::next_bounds(thr), istart, iend)
+}
+
+/// The same of a loop that has begun. Where save points are left out since iterations wait for each other,
+/// one a chunk would not help.
+#[inline(never)]
+fn hand_out_more(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
+    let chunk = loops::next_bounds(thr);
+    if thr.undo.is_without() && fill(chunk, istart, iend) {
+        return true;
+    }
+    give(thr, chunk, istart, iend)
 }
 
 #[inline(always)]
@@ -279,20 +290,20 @@ extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
 
 /// The next chunk of a loop with an ordered clause, or a static one: there is no light way for these.
 extern "C" fn next_dealt(istart: *mut u64, iend: *mut u64) -> bool {
-    hand_out(current(), istart, iend)
+    hand_out_more(current(), istart, iend)
 }
 
 /// Apart, for the light way has no room for it.
 #[inline(never)]
 fn next_with_saving(thr: &'static Thread, istart: *mut u64, iend: *mut u64) -> bool {
-    fill(loops::next_without_save_point(thr), istart, iend) || hand_out(thr, istart, iend)
+    fill(loops::next_without_save_point(thr), istart, iend) || hand_out_more(thr, istart, iend)
 }
 
 pub(super) extern "C" fn end() {
     let thr = current();
     let m = thr.member();
     loops::leave_for_barrier(thr, m);
-    super::sync::pass_barrier_of(thr, m.team(), Sync::Work, || loops::settle(m));
+    super::sync::pass_barrier_of(thr, m.team(), Sync::Work, || m.settle_construct());
 }
 
 pub(super) extern "C" fn end_nowait() {

@@ -5,14 +5,15 @@ use crate::icv::Sched;
 use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::sys::asm;
-use crate::task::included::SERIAL;
+use crate::task::lightness::SERIAL;
 use crate::task::{group, reduction};
+use crate::team::activation::activate;
 use crate::team::region;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
-use crate::work::asked::Want;
 use crate::work::bounds::{Bounds, Schedule};
 use crate::work::loops;
+use crate::work::want::Want;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Nothing to prepare.
@@ -34,7 +35,7 @@ fn execute(
 /// Executes a region that has begun.
 #[inline(always)]
 fn perform(thr: &'static Thread, call: (usize, usize)) {
-    region::activate(thr, call, (0, 0));
+    activate(thr, call, (0, 0));
     region::finish(thr);
     save::point(thr, SaveKind::After(0));
 }

@@ -8,7 +8,9 @@ use crate::device::sdc;
 use crate::icv::globals_if_ready;
 use crate::proofs::{join, tables};
 use crate::recover::{place, report, verify};
-use crate::save::price::{self, Site};
+use crate::save::across_points;
+use crate::save::price::Site;
+use crate::save::site_visits;
 use crate::save::unsaved_time;
 use crate::sys::door::Door;
 use crate::sys::tls;
@@ -31,7 +33,7 @@ export! {
         guarded(|| place::live(current(), start, bytes))
     }
     /// For the code that promp-cc adds: what the nests of loops of this list write is dead there
-    /// (`team::written` has its form).
+    /// (`team::loop_nests` has its form).
     fn promp_dead_written(list: *const usize) {
         // SAFETY: the first word is the number of them.
         let list = unsafe { core::slice::from_raw_parts(list, *list) };
@@ -286,7 +288,16 @@ pub(crate) unsafe extern "C" fn promp_wrote(
 /// For the code that promp-cc adds: `site` lives as long as the code.
 pub(crate) unsafe extern "C" fn promp_saves(site: *const Site) -> i32 {
     // SAFETY: by the caller's promise.
-    thread::known().map_or(0, |thr| price::begin(thr, unsafe { &*site }))
+    thread::known().map_or(0, |thr| site_visits::begin(thr, unsafe { &*site }))
+}
+
+/// The same of a loop whose iterations wait for each other.
+///
+/// # Safety
+/// As for [`promp_saves`].
+pub(crate) unsafe extern "C" fn promp_saves_across(site: *const Site) -> i32 {
+    // SAFETY: by the caller's promise.
+    thread::known().map_or(0, |thr| across_points::begin(thr, unsafe { &*site }))
 }
 
 /// An object built with promp-cc is loaded whose functions see for themselves whether they are executed in a
@@ -305,13 +316,13 @@ pub(crate) unsafe extern "C" fn promp_shows_thread(slot: *const AtomicUsize) {
 /// As for [`promp_saves`].
 pub(crate) unsafe extern "C" fn promp_leaves(site: *const Site) {
     // SAFETY: by the caller's promise.
-    price::leaves(current(), unsafe { &*site });
+    site_visits::leaves(current(), unsafe { &*site });
 }
 
 /// Behind what `promp_saves` was told of as something that cannot be executed twice.
 pub(super) extern "C" fn point(site: usize) {
     // SAFETY: for the code that promp-cc adds: a site, which lives as long as the code.
-    price::point(current(), unsafe { &*(site as *const Site) });
+    site_visits::point(current(), unsafe { &*(site as *const Site) });
 }
 
 /// Saves the elements of `g`.
@@ -361,6 +372,7 @@ crate::export_names! {
     promp_add
     promp_wrote
     promp_saves
+    promp_saves_across
     promp_shows_thread
     promp_leaves
 }

@@ -4,9 +4,9 @@ use super::loops::{end, end_cancel, end_nowait, enter_with};
 use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::team::thread::{Thread, current};
-use crate::work::asked::Want;
 use crate::work::dispenser::Range;
 use crate::work::loops::{self, Light};
+use crate::work::want::Want;
 
 #[inline(never)]
 fn hand_out(thr: &'static Thread) -> u32 {

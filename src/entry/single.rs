@@ -13,7 +13,7 @@ use core::sync::atomic::Ordering::*;
 /// has fallen behind looks at the team's count once for all that the others have come to since.
 fn elect(thr: &'static Thread) -> bool {
     let m = thr.member();
-    m.ledger.finish_chunk(m);
+    m.finish_chunk();
     let seq = m.singles.get();
     m.singles.set(seq + 1);
     if m.singles_met.get() != seq {

@@ -1,12 +1,12 @@
 //! Barriers, critical sections, the atomic fallback, ordered.
 
 use crate::observe::event::{Mutex, Sync};
-use crate::save::{self, SaveKind};
+use crate::save::{self, SaveKind, across_points};
 use crate::stub;
 use crate::team::team::Team;
 use crate::team::thread::{Thread, current};
 use crate::work::locks::{ATOMIC, CRITICAL, REDUCTION, acquire, release};
-use crate::work::ordered;
+use crate::work::ordered_loops;
 
 fn done(thr: &'static Thread) {
     save::point(thr, SaveKind::After(0));
@@ -95,14 +95,14 @@ extern "C" fn barrier_cancel_ext(_kind: i32) -> bool {
 
 extern "C" fn ordered_start() {
     let thr = current();
-    ordered::start(thr);
-    done(thr);
+    across_points::waiting(thr, || ordered_loops::start(thr));
+    across_points::point(thr);
 }
 
 extern "C" fn ordered_end() {
     let thr = current();
-    ordered::end(thr);
-    done(thr);
+    ordered_loops::end(thr);
+    across_points::point(thr);
 }
 
 stub! {

@@ -6,7 +6,7 @@ use crate::observe::event::{Set, Sync};
 use crate::save::{self, SaveKind};
 use crate::stub;
 use crate::task::spawn::{self, Spec};
-use crate::task::{Task, depend, flag, group, pool, reduction, taskloop};
+use crate::task::{Task, depend, flag, reduction, taskgroup, taskloop, taskwait as waits};
 use crate::team::thread::{Thread, current};
 use crate::work::bounds::Bounds;
 
@@ -154,14 +154,14 @@ extern "C" fn taskloop_ull(
 /// `taskwait` where calls are light: nobody listens.
 pub(super) extern "C" fn taskwait() {
     let thr = current();
-    pool::taskwait(thr);
+    waits::taskwait(thr);
     done(thr);
 }
 
 /// `taskwait` elsewhere.
 pub(super) extern "C" fn taskwait_told() {
     let thr = current();
-    pool::tell_wait(thr, Sync::Taskwait, || pool::taskwait(thr));
+    waits::tell_wait(thr, Sync::Taskwait, || waits::taskwait(thr));
     done(thr);
 }
 
@@ -169,7 +169,7 @@ extern "C" fn taskwait_depend(depend: *const usize) {
     let thr = current();
     // SAFETY: the compiler's argument.
     let deps = unsafe { depend::decode(depend) };
-    pool::tell_wait(thr, Sync::Taskwait, || spawn::wait_for(thr, &deps));
+    waits::tell_wait(thr, Sync::Taskwait, || spawn::wait_for(thr, &deps));
     done(thr);
 }
 
@@ -186,13 +186,13 @@ pub(super) extern "C" fn taskyield() {
 
 extern "C" fn taskgroup_start() {
     let thr = current();
-    group::start(thr);
+    taskgroup::start(thr);
     done(thr);
 }
 
 extern "C" fn taskgroup_end() {
     let thr = current();
-    group::end(thr);
+    taskgroup::end(thr);
     done(thr);
 }
 

@@ -3,7 +3,7 @@
 use crate::observe::event::Event;
 use crate::save::{self, SaveKind};
 use crate::stub;
-use crate::team::region;
+use crate::team::activation::activate;
 use crate::team::thread::{Thread, current};
 
 /// Teams when nothing says how many (what libgomp uses).
@@ -33,7 +33,7 @@ extern "C" fn teams_reg(func: usize, data: usize, num_teams: u32, thread_limit: 
     for i in 0..n {
         thr.set_league((i, n));
         thr.tell(Event::InitialBegin { number: i, teams: n });
-        region::activate(thr, (func, data), (0, 0));
+        activate(thr, (func, data), (0, 0));
         thr.tell(Event::InitialEnd { number: i });
         thr.set_icvs(inside);
     }

@@ -15,9 +15,9 @@ pub fn run(args: &[&str]) -> Run {
     run
 }
 
-/// How many changed files a test gives to the command.
+/// How many changed files a test gives to the command (PROMP_TEST_COUNT).
 pub fn rounds(short: u32) -> u32 {
-    if long() { 10_000 } else { short }
+    draws::set_count(if long() { 10_000 } else { short.into() }) as u32
 }
 
 /// `good` with up to four changes: a byte, the length, a word of a file's kind, a part that comes twice.

@@ -38,7 +38,9 @@ pub fn kept_throughout(
             r = limited(saved::restart(&dir), LIMIT);
             restarts += usize::from(r.err.contains("restarted from"));
         }
-        let without = r.status == 71 && r.err.contains("holds no checkpoint");
+        // Nor one since it has made what is not undone, where it is killed too early on a busy machine.
+        let none = ["holds no checkpoint", "System V since the checkpoint, which cannot be undone"];
+        let without = r.status == 71 && none.iter().any(|why| r.err.contains(why));
         if !saved::too_early(&r) && !without {
             let what = format!("{args:?}, {:?}", env[0]);
             assert_eq!((r.status, &r.out[..]), (0, "kept\n"), "{what}: {}", r.err);

@@ -2,6 +2,8 @@
 //! finding the library.
 #![allow(dead_code)]
 
+pub mod archive;
+pub mod at_end;
 pub mod browser;
 pub mod built;
 pub mod draws;

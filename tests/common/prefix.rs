@@ -32,6 +32,15 @@ impl Installed {
         Self { scratch, prefix }
     }
 
+    /// Gives it the library of a newer version.
+    pub fn make_newer(&self) {
+        for library in ["lib/libpromp.so.0", "lib/promp/libgomp.so.1"] {
+            let file = self.file(library).canonicalize().expect("it is there");
+            let bytes = newer(&file);
+            fs::remove_file(&file).and_then(|()| fs::write(&file, bytes)).expect("writable");
+        }
+    }
+
     /// One of its files.
     pub fn file(&self, path: &str) -> PathBuf {
         let file = self.prefix.join(path);
@@ -58,6 +67,17 @@ impl Installed {
         c.envs(env.iter().copied());
         limited(c, LIMIT)
     }
+}
+
+/// The library with another version: 2.00.
+pub fn newer(library: &Path) -> Vec<u8> {
+    let mut bytes = fs::read(library).expect("the library");
+    // What answers promp_version: `mov eax, 100; ret`.
+    let code = [0xb8, 100, 0, 0, 0, 0xc3];
+    let places: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(&code)).collect();
+    assert!(!places.is_empty(), "its code");
+    places.iter().for_each(|at| bytes[at + 1] = 200);
+    bytes
 }
 
 /// Everything below a folder, by its path there.

@@ -22,6 +22,22 @@ License: Apache-2.0
 License: MIT
 """
 
+# Plugins for other compilers were made from what promp-dev has installed, and no package has them.
+DEV_POSTRM = f"""#!/bin/sh
+set -e
+if [ "$1" = remove ]; then
+    for file in /usr/{LIB}/promp/gcc-*/promp_plugin.*; do
+        if [ -e "$file" ] && ! dpkg -S "$file" >/dev/null 2>&1; then
+            rm "$file"
+            rmdir --ignore-fail-on-non-empty "${{file%/*}}"
+        fi
+    done
+    if [ -d /usr/{LIB}/promp ]; then
+        rmdir --ignore-fail-on-non-empty /usr/{LIB}/promp
+    fi
+fi
+"""
+
 
 def packages() -> dict[str, tuple[set[str], str, str, str]]:
     """Each package's parts, section, dependencies and description."""
@@ -99,6 +115,9 @@ Description: {about}
     if name == "libpromp0":
         text_of(root / "DEBIAN/shlibs", f"libpromp 0 libpromp0 (>= {listing.version()})\n")
         text_of(root / "DEBIAN/triggers", "activate-noawait ldconfig\n")
+    if name == "promp-dev":
+        text_of(root / "DEBIAN/postrm", DEV_POSTRM)
+        (root / "DEBIAN/postrm").chmod(0o755)
 
 
 def build() -> list[pathlib.Path]:

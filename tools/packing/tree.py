@@ -95,6 +95,13 @@ def remove(tree: Tree, file: str) -> None:
     (tree.root / file).unlink(missing_ok=True)
 
 
+def made_there(tree: Tree, files: list[str]) -> list[str]:
+    """Plugins for other compilers, which were made from what is installed (packaging/installed.mk)."""
+    parents = [tree.root / f for f in files if f.endswith("/promp/plugin/installed.mk")]
+    made = [p for mk in parents for p in mk.parent.parent.glob("gcc-*/promp_plugin.*")]
+    return [str(p.relative_to(tree.root)) for p in made]
+
+
 def uninstall(tree: Tree) -> int:
     """Removes what was installed, and the folders that were made for it; the number of files."""
     files, folders = tree.noted()
@@ -104,9 +111,11 @@ def uninstall(tree: Tree) -> int:
     for folder in {(tree.root / f).parent for f in files}:
         if folder.exists():
             may_write(folder)
-    for file in files:
+    plugins = made_there(tree, files)
+    for file in files + plugins:
         if file != MANIFEST:
             remove(tree, file)
+    folders += {str(pathlib.PurePath(p).parent) for p in plugins}
     # The last: whoever is interrupted can do it again.
     remove(tree, MANIFEST)
     for folder in sorted(folders, key=len, reverse=True):

@@ -147,6 +147,11 @@ fn is_private(u: &Unsafe) -> bool {
     u.what.contains("of private data")
 }
 
+/// Is it save points in a loop whose iterations wait for each other (plugin/src/undo/waits.cc)?
+fn is_across(u: &Unsafe) -> bool {
+    u.what.starts_with("save points where")
+}
+
 /// What the work came to that made it work that cannot be executed again.
 fn sites(t: &mut String, r: &Report) {
     let (stopped, marks): (Vec<_>, Vec<_>) = r.unsafe_sites.iter().partition(|u| u.stopped.is_some());
@@ -163,7 +168,10 @@ fn sites(t: &mut String, r: &Report) {
             false => "too much".into(),
         };
         let took = match (is_private(u), s.percent > 0.0) {
-            (false, _) => format!("it took {took} of the loop's time; PROMP_SAVE_BUDGET={}", s.budget),
+            (false, _) => {
+                let what = if is_across(u) { u.what.as_str() } else { "it" };
+                format!("{what} took {took} of the loop's time; PROMP_SAVE_BUDGET={}", s.budget)
+            }
             (true, true) => {
                 format!(
                     "{}; copying it would take {took} of the time; PROMP_SAVE_BUDGET={}",
@@ -223,7 +231,8 @@ fn change(l: &Loop, dear: f64) -> String {
     let says = |what: &str| why.contains(what);
     match l.verdict.as_str() {
         "unknown" => "build this file with promp-cc, -fopenmp and -O1 or more".into(),
-        "undo" => {
+        // Of what is idempotent there are save points that stopped.
+        "undo" | "idempotent" if l.verdict == "undo" || dear > 0.0 => {
             let enough = (dear.max(1.0) * 1.1).ceil();
             let budget = if enough < 100.0 { format!("{enough}%") } else { "all".into() };
             format!("PROMP_SAVE_BUDGET={budget}: saving went on then, at that price")

@@ -17,12 +17,12 @@
 
 use super::cut::{self, Cut};
 use super::orphans::Guard;
-use crate::{process_stat, steps};
+use crate::{inheritance, process_stat, steps};
 use promp_image::run_record::{self, Started};
 use promp_settings::internal::RUN;
 use std::cell::Cell;
 use std::io;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -179,7 +179,7 @@ impl Child {
                 c.env(RUN.name, run.child(libc::getpid() as u32).value());
             }
             libc::sigprocmask(libc::SIG_SETMASK, &mask, core::ptr::null_mut());
-            eprintln!("promp: the program cannot be started: {}", c.exec());
+            eprintln!("promp: the program cannot be started: {}", inheritance::exec(c));
             libc::_exit(126);
         }
     }

@@ -6,7 +6,7 @@ use super::step_place::{self, Place};
 use super::step_record::{self, Record};
 use super::{FOLDER, Given};
 use crate::restart::{self, End, Terms, Watch, cut, held};
-use crate::{Failure, Outcome};
+use crate::{Failure, Outcome, inheritance};
 use promp_image::Directory;
 use promp_image::on_signal::OnSignal;
 use promp_image::run_record::{Run, Started};
@@ -52,7 +52,7 @@ pub(crate) fn step(program: PathBuf, words: Vec<OsString>) -> Outcome {
         Ok((step, there)) => step.go(plain, there),
         Err(why) => {
             eprintln!("promp: no step: {why}; this program is executed again each time");
-            let e = plain.exec();
+            let e = inheritance::exec(&mut plain);
             Err(Failure::new(126, format!("the program cannot be started: {e}")))
         }
     }

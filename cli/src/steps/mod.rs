@@ -119,7 +119,8 @@ fn take(folder: &Path) -> Result<File, String> {
         return Err(format!("it is in use by another process ({})", by.trim()));
     }
     let number = format!("{}\n", std::process::id());
-    lock.set_len(0).and_then(|()| lock.write_all(number.as_bytes())).map_err(failed)?;
+    let write = || lock.set_len(0).and_then(|()| lock.write_all(number.as_bytes()));
+    promp_files::within_limit(write).map_err(failed)?;
     Ok(lock)
 }
 

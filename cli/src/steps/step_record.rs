@@ -92,7 +92,8 @@ pub(super) fn note(place: &Place, program: &Path, streams: &Streams) -> io::Resu
     for (path, writes) in read.chain(written) {
         let path = path.canonicalize().unwrap_or_else(|_| path.into());
         let held = if writes { Held::Any } else { content(&path) };
-        list.write_all(&[&held.head()[..], path.as_os_str().as_bytes(), b"\0"].concat())?;
+        let entry = [&held.head()[..], path.as_os_str().as_bytes(), b"\0"].concat();
+        promp_files::within_limit(|| list.write_all(&entry))?;
     }
     Ok(())
 }

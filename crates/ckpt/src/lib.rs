@@ -20,7 +20,8 @@ pub mod restart;
 pub mod runtime;
 
 use crate::sys::keep as region;
-pub use control::begin::{after_fork, start, start_at_load};
+pub use control::begin::{after_fork, at_load, start, start_at_load};
+pub use control::ends::take_back as take_end_back;
 pub use control::exits::program_ends;
 pub use control::rollback::{
     await_rollback, can_roll_back, epoch, none_because, note_parked, note_parked_host, roll_back,
@@ -31,11 +32,11 @@ pub use control::taken::taken;
 pub use control::transition::{
     transition_begins, transition_begins_from_anywhere, transition_ends, transition_is_over,
 };
-pub use control::wanted::{ask, at_load, first, potential};
+pub use control::wanted::{ask, first, potential};
 pub use control::{
     asking, dead_memory_claims, keep, logical_threads, place, places, settings, taken, trials,
 };
-use control::{begin, ends, exits, requests, rollback, round, text, transition, wanted};
+use control::{begin, ends, exits, own_hosts, requests, rollback, round, text, transition, wanted};
 use control::{lookout, steps, whose};
 use core::sync::atomic::AtomicU64;
 use freeze::busy;
@@ -48,12 +49,11 @@ use memory::{anonymous, cow, crew, shared, staging, tracker};
 pub use promp_foresee as foresee;
 pub use promp_image as image;
 use promp_store::{self as store, pages, slots};
-use resources::{alarms, directories, membarriers, semaphore_sets, system_v};
 use resources::{
-    apart, attributes, contents, file_locks, files, journal, notified, own_state, pipes, step_files, streams,
+    apart, attributes, children, command_line, contents, files, journal, notified, open_descriptors,
+    own_state, pipes, semaphore_sets, step_files, streams, system_v,
 };
 pub use resources::{process, timers};
-use restart::command_line;
 use restart::{vdso, xsave};
 use sys::ranges;
 

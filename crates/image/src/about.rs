@@ -1,13 +1,14 @@
 //! What a checkpoint is about: the process, its mappings, and all else but threads and open files.
 
 use super::files::{OpenFile, Place, Received, Sent};
-use super::format::sum;
+use super::format::Sum;
 use super::threads::Context;
 use super::{cpu, xsave};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
+use std::io::{ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 
@@ -158,7 +159,7 @@ pub struct DeadWord {
 }
 
 /// A mapping of the program.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Map {
     /// First address.
     pub start: usize,
@@ -186,6 +187,9 @@ pub struct Map {
     /// The memory policy that it has given it (mbind(2)): mode and nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<(u32, Vec<u64>)>,
+    /// Where it has guards: [start, end) in memory.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guards: Vec<(usize, usize)>,
 }
 
 /// The name of shared memory that is put back and had none.
@@ -230,9 +234,23 @@ pub struct MappedFile {
 pub fn recognise(path: &str) -> Option<MappedFile> {
     const TOO_LARGE: u64 = 256 << 20;
     let m = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-    let sum = if m.len() > TOO_LARGE { 0 } else { sum(&fs::read(path).ok()?) };
+    let sum = if m.len() > TOO_LARGE { 0 } else { sum_of_file(path)? };
     let changed = i128::from(m.mtime()) * 1_000_000_000 + i128::from(m.mtime_nsec());
     Some(MappedFile { path: path.into(), length: m.len(), sum, changed })
+}
+
+/// The checksum of what a file holds, read piece by piece: memory for all of it costs more than reading it.
+fn sum_of_file(path: &str) -> Option<u64> {
+    const PIECE: usize = 128 << 10;
+    let (mut file, mut sum, mut piece) = (fs::File::open(path).ok()?, Sum::default(), vec![0; PIECE]);
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Some(sum.value()),
+            Ok(n) => sum.add(&piece[..n]),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(_) => return None,
+        }
+    }
 }
 
 /// A limit on a resource of the process.

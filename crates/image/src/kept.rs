@@ -68,27 +68,37 @@ pub fn read(within: &File, dir: &Path, f: &MappedFile) -> Result<Vec<u8>, String
     Ok(bytes)
 }
 
-/// Makes the copy of `f`, if there is none yet. It gets its name when it is whole.
-pub fn keep(dir: &Path, f: &MappedFile) -> Result<(), String> {
+/// Is there a copy of `f`, as far as its length says? After a power cut one may have no content.
+fn is_there(dir: &Path, f: &MappedFile) -> bool {
+    fs::symlink_metadata(place(dir, f)).is_ok_and(|m| m.is_file() && m.len() == f.length)
+}
+
+/// Makes the copy of `f`, if there is none yet; as [`write`]. `content`: what that holds which is no file.
+pub fn keep(dir: &Path, f: &MappedFile, content: Option<&[u8]>) -> Result<Option<File>, String> {
     let failed = |what: &Path, e: &io::Error| format!("{}: {}", what.display(), e.kind());
-    if fs::symlink_metadata(place(dir, f)).is_ok_and(|m| m.is_file() && m.len() == f.length) {
-        return Ok(());
+    if is_there(dir, f) {
+        return Ok(None);
+    }
+    if let Some(bytes) = content {
+        return write(dir, &name(f), bytes).map(Some);
     }
     let from = Path::new(&f.path);
     let bytes = fs::read(from).map_err(|e| failed(from, &e))?;
     if bytes.len() as u64 != f.length || crate::sum(&bytes) != f.sum {
         return Err(format!("{} has changed", f.path));
     }
-    write(dir, &name(f), &bytes)
+    write(dir, &name(f), &bytes).map(Some)
 }
 
-/// Writes a file of the folder, which is made if there is none, readable and executable by its owner.
-pub fn write(dir: &Path, name: &str, bytes: &[u8]) -> Result<(), String> {
+/// Writes a file of the folder, which is made if there is none, readable and executable by its owner. It has
+/// its name when it is written; who counts on it after a power cut has yet to sync it.
+pub fn write(dir: &Path, name: &str, bytes: &[u8]) -> Result<File, String> {
     let folder = make_folder(&open_directory(dir)?, dir)?;
     let written = Way::in_folder(&folder, name.as_ref()).and_then(|way| {
         let mut aside = Replacement::at(way, 0o700)?;
         aside.file().write_all(bytes)?;
-        aside.finish(true)
+        let file = aside.file().try_clone()?;
+        aside.finish(false).map(|()| file)
     });
     written.map_err(|e| format!("{}: {}", dir.join(FOLDER).join(name).display(), e.kind()))
 }
@@ -255,7 +265,7 @@ mod tests {
         let file = d.0.join("lib.so");
         fs::write(&file, b"old").unwrap();
         let a = about(&file, true);
-        keep(&d.0, &a.mapped[0]).unwrap();
+        keep(&d.0, &a.mapped[0], None).unwrap();
         assert_eq!(moved(&d.0, &a), Ok(vec![]));
         fs::write(&file, b"new").unwrap();
         let m = moved(&d.0, &a).unwrap();
@@ -266,7 +276,7 @@ mod tests {
         fs::remove_file(&m[0].to).unwrap();
         assert!(moved(&d.0, &a).unwrap_err().contains("is gone, and its copy cannot be used"));
         fs::write(&file, b"new").unwrap();
-        assert!(keep(&d.0, &a.mapped[0]).unwrap_err().contains("has changed"));
+        assert!(keep(&d.0, &a.mapped[0], None).unwrap_err().contains("has changed"));
     }
 
     #[test]
@@ -275,7 +285,7 @@ mod tests {
         let file = d.0.join("lib.so");
         fs::write(&file, b"old").unwrap();
         let a = about(&file, true);
-        keep(&d.0, &a.mapped[0]).unwrap();
+        keep(&d.0, &a.mapped[0], None).unwrap();
         fs::write(&file, b"new").unwrap();
         let plain = Description { contained: false, ..a.clone() };
         assert!(moved(&d.0, &plain).unwrap_err().contains("--self-contained"));

@@ -272,7 +272,7 @@ pub(crate) fn write_aside(dir: &Path, name: &str, aside: &str, text: &[u8]) -> i
     }
     let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
     let mut file = File::from(open_in(&folder, aside, flags, 0o600)?);
-    file.write_all(text)?;
+    promp_files::within_limit(|| file.write_all(text))?;
     file.sync_all()?;
     rename_in(&folder, aside, name.as_ref())?;
     folder.sync_all()

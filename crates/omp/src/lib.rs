@@ -27,6 +27,58 @@ pub static ARENA: sys::arena::Arena = sys::arena::Arena::new();
 /// The first use of a global initialises the runtime.
 static INITIALISE: fn() -> &'static icv::Globals = team::init::runtime;
 
+/// What parts of this crate call of others that stand above them: all of it, and all of it seldom.
+mod upward {
+    use super::task::lightness;
+    use super::team::cpu_spread::Home;
+    use super::team::team::Team;
+    use super::team::thread::{self, Thread};
+    use super::team::{init, registry};
+    use super::work::bounds::Schedule;
+    use super::work::shape::Shape;
+    use super::work::shape_choice::Iterations;
+    use super::work::tune::{self, regions};
+
+    /// Where the calling thread is at home, if it is a logical one: asked where one is woken.
+    #[inline]
+    pub(crate) fn home_of_caller() -> Option<&'static Home> {
+        thread::known().map(|thr| &thr.home)
+    }
+
+    /// See [`init::adopt_caller`]: a thread's first call.
+    #[inline(always)]
+    pub(crate) fn adopt_caller() -> &'static Thread {
+        init::adopt_caller()
+    }
+
+    /// See [`lightness::lighten_across`]: asked where save points are left out.
+    pub(crate) fn lighten_across(thr: &'static Thread, yes: bool) {
+        lightness::lighten_across(thr, yes);
+    }
+
+    /// See [`registry::cpu_time_of_members`]: asked where a slice of time was lost.
+    pub(crate) fn cpu_time_of_members() -> u64 {
+        registry::cpu_time_of_members()
+    }
+
+    /// See [`tune::shape`]: only with the tuner.
+    #[inline(always)]
+    pub(crate) fn tuned_shape(
+        shape: Shape,
+        team: &'static Team,
+        given: Schedule,
+        iterations: Iterations,
+        recomputes: bool,
+    ) -> Shape {
+        tune::shape(shape, team, given, iterations, recomputes)
+    }
+
+    /// See [`regions::unmeasured`]: only with the tuner.
+    pub(crate) fn unmeasured(site: u16) -> u32 {
+        regions::unmeasured(site)
+    }
+}
+
 /// What the library adds to this crate.
 pub struct Composition {
     /// The runtime whose threads checkpoints save.
@@ -53,6 +105,12 @@ macro_rules! composed {
 unsafe extern "C" {
     /// The composition's address; its name is the linker's alone ([`composed`]).
     fn promp_composition() -> *const ();
+}
+
+/// Who recovers.
+#[inline(always)]
+fn recovery() -> &'static dyn team::recovery::Recovery {
+    composition().recovery
 }
 
 /// That of this library.

@@ -39,7 +39,7 @@ fn is_needed(g: &Globals) -> bool {
 /// Starts the agent if the settings need it.
 pub(crate) fn start(g: &'static Globals) {
     // It outlives a rollback to a time before there was one.
-    let there = keep::if_on().is_some_and(|k| k.agent.load(Relaxed) != 0);
+    let there = keep::if_on().is_some_and(|k| k.freeze.agent.load(Relaxed) != 0);
     if is_needed(g) && !RUNNING.swap(true, Relaxed) && !there {
         rights::begin();
         let old = signals::block_all();
@@ -60,14 +60,16 @@ pub(crate) fn start_again() {
 /// All signals are blocked.
 fn spawn(thread_pointer: usize) {
     if let Some(k) = keep::if_on() {
-        k.agent.store(1, Release);
+        k.freeze.agent.store(1, Release);
     }
     let ok = host::new_kept_stack().is_some_and(|stack| {
         // SAFETY: a fresh stack; `main` keeps to what a host without identity may do.
         unsafe { host::spawn_with(stack, thread_pointer, main, 0) }.is_some()
     });
     if !ok {
-        crate::say!("cannot start the thread that injects delayed faults and watches for hangs");
+        crate::say!(
+            "the system gives no thread that injects delayed faults and watches for hangs (ulimit -u?)"
+        );
     }
 }
 
@@ -100,9 +102,9 @@ pub(crate) fn ring() {
 /// A checkpoint or a rollback is under way: the agent keeps still, holding nothing.
 fn rest() {
     let Some(k) = keep::if_on() else { return };
-    if k.agent_rests.compare_exchange(1, 2, AcqRel, Relaxed).is_ok() {
-        while k.agent_rests.load(Acquire) == 2 {
-            futex::wait(&k.agent_rests, 2);
+    if k.freeze.agent_rests.compare_exchange(1, 2, AcqRel, Relaxed).is_ok() {
+        while k.freeze.agent_rests.load(Acquire) == 2 {
+            futex::wait(&k.freeze.agent_rests, 2);
         }
     }
 }
@@ -142,7 +144,7 @@ unsafe extern "C" fn main(_arg: usize) -> ! {
     }
     let mut watchdog = p.watchdog_ns.map(Watchdog::new);
     if let Some(k) = keep::if_on() {
-        k.own_hosts[1].store(crate::sys::syscall::gettid(), Release);
+        k.hosts.own[1].store(crate::sys::syscall::gettid(), Release);
     }
     loop {
         let bell = BELL.load(Acquire);

@@ -13,8 +13,8 @@ use crate::observe::event::Row;
 use crate::observe::{self, Listener, Set, Told};
 use crate::sys::time;
 
+use crate::team::loop_nests;
 use crate::team::thread::Thread;
-use crate::team::written;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// How long the first thread of a team waits for the others: at most so long, and a part of the interval.
@@ -81,9 +81,9 @@ pub fn written(thr: &Thread, list: &[usize]) {
     if keep::if_on().is_none() {
         return;
     }
-    match written::range(list) {
-        Some(r) => said(thr).dead(r, written::name(list)),
-        None if list[1] == 0 => said(thr).foreseen_is(written::name(list)),
+    match loop_nests::range(list) {
+        Some(r) => said(thr).dead(r, loop_nests::name(list)),
+        None if list[1] == 0 => said(thr).foreseen_is(loop_nests::name(list)),
         None => {}
     }
 }

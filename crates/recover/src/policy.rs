@@ -121,10 +121,14 @@ fn lost(segment: &str, site: &price::Site) -> Result<(), Refusal> {
         return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
     }
     let (took, budget) = (site.percent(), crate::icv::save_budget());
+    let (why, what) = match site.is_across() {
+        true => ("work whose save points are left out", "Save points there"),
+        false => ("work whose old values are not saved", "Saving them"),
+    };
     refuse(
-        "work whose old values are not saved",
+        why,
         String::leak(format!(
-            "{segment}. Saving them took {took:.0} % of the loop's time, more than \
+            "{segment}. {what} took {took:.0} % of the loop's time, more than \
              PROMP_SAVE_BUDGET={budget}; PROMP_SAVE_BUDGET=all always saves. {NEEDS_CKPT}"
         )),
     )

@@ -1,7 +1,7 @@
 //! Records of failures: for the message, the report and `promp_failures`.
 
 use super::spec::Kind;
-use crate::ckpt::trials::NoProgress;
+use crate::ckpt::{self, trials::NoProgress};
 use crate::icv::{Globals, globals};
 use crate::observe::event::{Event, Row, Set};
 use crate::observe::{self, Listener, Told};
@@ -119,6 +119,9 @@ pub fn all() -> Vec<&'static Record> {
 
 /// Opens a record; returns its index.
 pub(crate) fn open(kind: Kind, place: Place, recovery: Recovery) -> u32 {
+    if recovery == Recovery::Refused {
+        let _ = ckpt::take_end_back(); // what has failed is said
+    }
     let r: &'static Record = keep::leak(Record {
         kind,
         place,

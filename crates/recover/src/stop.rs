@@ -99,19 +99,12 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
     }
     // SAFETY: the kernel's argument.
     let injected = sent && unsafe { inject::sent(info) } == Some(Kind::Crash);
-    let of_keeper = || ckpt::keep::if_on().is_some_and(|k| k.is_own(gettid()));
+    let of_keeper = || ckpt::keep::if_on().is_some_and(|k| k.hosts.is_own(gettid()));
     if sent && !injected && (of_keeper() || ckpt::lost::are_blocked(at.mask)) {
         // SAFETY: as above.
         return unsafe { signals::leave_to_others(sig, info, ctx) };
     }
-    // What faults does so again when the handler returns; what was sent does not come again by itself.
-    let give_up = || {
-        signals::give_back(sig);
-        if sent {
-            // SAFETY: the kernel's argument.
-            unsafe { signals::send_again(sig, info) };
-        }
-    };
+    let give_up = || give_up(sig, info, sent);
     let Some(thr) = thread::known() else {
         // A thread of the program's own may read memory that is lost before it is stopped for the rollback.
         return if sent || !ckpt::await_rollback() {
@@ -155,6 +148,18 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
             Err(after) => own(&format_args!("after {after}")),
         },
         Err(_) => give_up(),
+    }
+}
+
+/// Leaves a crash signal to the program, or to the system. What faults does so again when the handler
+/// returns; what was sent does not come again by itself.
+fn give_up(sig: i32, info: *mut libc::siginfo_t, sent: bool) {
+    signals::give_back(sig);
+    match sent {
+        // SAFETY: the kernel's argument of the handler.
+        true => unsafe { signals::send_again(sig, info) },
+        // Most likely it ends by this, and not as was recorded.
+        false => _ = ckpt::take_end_back(),
     }
 }
 
@@ -369,6 +374,7 @@ pub(crate) fn orphans_left_behind() -> ! {
 }
 
 fn cannot_replace(thr: &'static Thread, kind: Kind) -> ! {
+    ckpt::transition_is_over();
     refuse(
         thr,
         kind,

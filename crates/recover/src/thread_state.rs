@@ -4,7 +4,7 @@
 use super::inject::PerThread;
 use super::verify::Check;
 use crate::sys::own::Own;
-use crate::team::recovery::Room;
+use crate::team::recovery_state::Room;
 use crate::team::thread::Thread;
 
 /// See the module's text. Zeroed memory is one that nothing has happened to.

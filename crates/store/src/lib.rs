@@ -1,6 +1,6 @@
 //! The page store being written: slots, and the generations that refer to them (the crate `promp_image` has
 //! the format). How it is opened, and what an earlier process has left: store/open.rs. The order of what is
-//! written: pages and their checksums, synced; the generation's file that refers to them, synced; its name.
+//! written: pages, their checksums, the generation's file that refers to them; all synced; its name.
 
 extern crate promp_sys as sys;
 use sys::sys;
@@ -19,6 +19,7 @@ use crate::slots::{Row, Slots};
 use core::ops::Range;
 use promp_image::{self as image, Description, Entry, PAGE, Sums};
 use std::ffi::CString;
+use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -211,21 +212,21 @@ impl Store {
         self.slots.clone()
     }
 
-    /// Makes `index` generation `number`: written aside, synced, renamed. Afterwards slots of the one before
-    /// are free again as soon as that one is dropped.
+    /// Makes `index` generation `number`: written aside, synced (with `others`, which it needs), renamed.
+    /// Afterwards slots of the one before are free again as soon as that one is dropped.
     pub fn commit(
         &mut self,
         number: u64,
         about: &Description,
         index: Vec<Entry>,
+        others: &[File],
     ) -> Result<Committed, Problem> {
         let mut before = Known::from(&self.index, 0);
         let is_new = |e: &&Entry| before.of(e.page).is_none_or(|b| b.slot != e.slot);
         let new: Vec<Entry> = index.iter().filter(is_new).copied().collect();
         let sums = self.write_sums(if self.sums_hold { &new } else { &index })?;
-        self.sync_pages()?;
         let bytes = image::encode(number, about, &index, Sums::Aside);
-        self.write_generation(number, &bytes)?;
+        self.make_whole(number, &bytes, others)?;
         self.sums_hold = true;
         self.files.push(Kept::new(number, about.era, &index));
         let bytes = (core::mem::take(&mut self.written) * PAGE + sums + bytes.len()) as u64;

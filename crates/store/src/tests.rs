@@ -26,7 +26,7 @@ fn a_file_is_made_longer_before_its_slots_are_taken() {
         let entry = |page| Entry { page, slot: UNPLACED, sum: image::page_sum(page, &content[..PAGE]) };
         let mut entries: Vec<Entry> = (0..pages as u64).map(entry).collect();
         s.write(&vec![7; pages * PAGE], &mut entries).unwrap();
-        (s.commit(number, &Description::default(), entries.clone()).unwrap().from_ready, entries)
+        (s.commit(number, &Description::default(), entries.clone(), &[]).unwrap().from_ready, entries)
     };
     // What is taken first has been written to already.
     let (ready_ones, first) = generation(&mut s, 1, 80);
@@ -58,7 +58,7 @@ fn older_generations_are_kept() {
         let mut entries: Vec<Entry> = (0..50).map(entry).collect();
         s.write(&content, &mut entries).unwrap();
         let about = Description { era: 10 * number, ..Description::default() };
-        s.commit(number, &about, entries.clone()).unwrap();
+        s.commit(number, &about, entries.clone(), &[]).unwrap();
         entries
     };
     let whole = |s: &Store, entries: &[Entry]| s.read(entries, &mut vec![0; 50 * PAGE]).is_ok();
@@ -105,7 +105,7 @@ fn checksums_move_to_their_file() {
         entries[7] = new(7, g);
         let pages: Vec<u8> = (0..20).flat_map(|p| content(if p == 7 { g } else { 1 })).collect();
         s.write(&pages, &mut entries).unwrap();
-        let done = s.commit(g as u64, &Description::default(), entries.clone()).unwrap();
+        let done = s.commit(g as u64, &Description::default(), entries.clone(), &[]).unwrap();
         assert_eq!(done.dirty_pages, 1);
         before[g - 2] = done.bytes - 8 * sums;
         let d = image::Directory::open(&dir).unwrap();

@@ -21,10 +21,10 @@ pub use glibc::{
 };
 pub use kernel::{
     allowed, anew, cpu_limit, cpu_time, descriptors, door, follow, futex, left, limits, locks, maps,
-    membarrier, pagemap, pending, reach, rights, scheduling, signals, stat, syscall, time, timers, uffd,
-    vdso, waiting, watch,
+    membarrier, pagemap, pending, reach, rights, scheduling, signals, silence, stat, syscall, time, timers,
+    uffd, vdso, waiting, watch,
 };
-pub use memory::{arena, claim, keep, lock, own, ranges, sync};
+pub use memory::{arena, claim, guards, keep, lock, own, ranges, sync};
 
 /// What a negative system call result means. Not by libc's `strerror`, which needs a thread of libc's own.
 pub fn why(result: isize) -> std::io::ErrorKind {

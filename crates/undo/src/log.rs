@@ -58,6 +58,8 @@ enum Points {
     InVain,
     /// They have been left out: what is lost is more than the work behind the last one.
     LeftOut,
+    /// The same, and are left out in loops whose iterations wait for each other.
+    Across,
 }
 
 /// So many save points in a row have been in vain, and the next chunks are taken to be lost, too.
@@ -107,7 +109,7 @@ impl Log {
     #[inline(always)]
     pub fn leaves_out(&self, refused: impl FnOnce() -> bool) -> bool {
         match self.points.get() {
-            Points::Taken | Points::Stopped => false,
+            Points::Taken | Points::Stopped | Points::Across => false,
             Points::LeftOut => true,
             Points::InVain => self.begins_to_leave_out(refused()),
         }
@@ -124,7 +126,29 @@ impl Log {
     /// Has a save point been left out since the last one? Then nothing can be executed again, whatever
     /// anybody says: the saved state is not the one in which the work in flight began.
     pub fn has_left_out(&self) -> bool {
-        self.points.get() == Points::LeftOut
+        matches!(self.points.get(), Points::LeftOut | Points::Across)
+    }
+
+    /// Save points are left out from here on, for the reason `site`, in a loop whose iterations wait for each
+    /// other.
+    pub fn goes_without(&self, site: usize) {
+        self.lose(site);
+        self.points.set(Points::Across);
+        // Before the next one is left out; one host, and signal handlers on it.
+        compiler_fence(Release);
+    }
+
+    /// Are they?
+    #[inline(always)]
+    pub fn is_without(&self) -> bool {
+        self.points.get() == Points::Across
+    }
+
+    /// The next one is taken again; the work is lost up to there.
+    pub fn takes_points(&self) {
+        if self.is_without() {
+            self.points.set(Points::LeftOut);
+        }
     }
 
     /// Frees a block, now or at the next save point. `own`: the work that frees it has allocated it. It may

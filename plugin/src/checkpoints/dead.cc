@@ -147,9 +147,9 @@ private:
   }
 
   /// Says what is dead in front of the place: for each, nests that write it. The runtime takes what all of
-  /// them write (crates/omp/src/team/written.rs): number of words, number of nests; for each, its first byte,
-  /// bytes of an element, number of loops, and their strides and counts; then what it is and where that is,
-  /// for who finds that it is not so. No nests: that of what comes of going ahead.
+  /// them write (crates/omp/src/team/loop_nests.rs): number of words, number of nests; for each, its first
+  /// byte, bytes of an element, number of loops, and their strides and counts; then what it is and where that
+  /// is, for who finds that it is not so. No nests: that of what comes of going ahead.
   void emit (Function &f, basic_block bb, gimple *call, const std::vector<std::vector<Kill>> &all,
              const std::vector<std::string> &names, const Foresight &ahead, location_t where)
   {

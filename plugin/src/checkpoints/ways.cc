@@ -15,7 +15,7 @@ namespace promp {
 
 /// So many blocks are looked at for one place and object; more are too many.
 static const unsigned STEPS = 10000;
-/// So many nests may write what is dead, and so many loops be in each (crates/omp/src/team/written.rs).
+/// So many nests may write what is dead, and so many loops be in each (crates/omp/src/team/loop_nests.rs).
 static const unsigned KILLS = 8, LEVELS = 8;
 
 /// Where `pointer` may lead, of a function that has been come to by the first `depth` calls of the chain:

@@ -2,8 +2,8 @@
 // each times a stride. Loops of a collapsed nest count (collapse.cc), and a loop over a tile together with
 // the loop over the tiles is one over all of it. Strides and numbers of iterations may be any expression of
 // what the loops do not change; whether they fit together, and that each loop is executed once at least, is
-// found out when the program runs (crates/omp/src/team/written.rs). So numbers are taken for what they are,
-// without a thought of what happens when there are no iterations, or when the sum is larger than memory is.
+// found out when the program runs (crates/omp/src/team/loop_nests.rs). So numbers are taken for what they
+// are, without a thought of what happens without iterations, or when the sum is larger than memory is.
 
 #include "memory/whole.h"
 #include "memory/counters.h"

@@ -120,11 +120,14 @@ tree add_function ()
   return declare ("promp_add", build_function_type_list (void_type_node, ptr_type_node, l, l, NULL_TREE));
 }
 
-tree saves_function ()
+static tree of_site (const char *name)
 {
-  tree type = build_function_type_list (integer_type_node, ptr_type_node, NULL_TREE);
-  return declare ("promp_saves", type);
+  return declare (name, build_function_type_list (integer_type_node, ptr_type_node, NULL_TREE));
 }
+
+tree saves_function () { return of_site ("promp_saves"); }
+
+tree saves_across_function () { return of_site ("promp_saves_across"); }
 
 static const char *const thread_name = "__promp_thread";
 static bool asks_thread;

@@ -24,6 +24,8 @@ tree saving_function ();
 const unsigned TOLD = 0x400;
 /// The declaration of the function that says whether a site (sites.h) is to save them.
 tree saves_function ();
+/// ... and of the one that says it of a loop whose iterations wait for each other.
+tree saves_across_function ();
 /// The variable that says where, from the thread pointer on, the address of the calling thread's words is.
 tree thread_variable ();
 /// ... and of the one that is told when a loop leaves its version that saves: (site).

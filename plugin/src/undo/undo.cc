@@ -10,6 +10,7 @@
 #include "segments/additions.h"
 #include "memory/affine.h"
 #include "segments/sites.h"
+#include "undo/waits.h"
 #include "undo/versions.h"
 #include "segments/tables.h"
 #include "memory/summary.h"
@@ -701,44 +702,6 @@ void Undo::save_in_front (class loop *l, const std::vector<gimple *> &stmts, tre
     gsi_insert_seq_before (&i, saving (stmt, plans_[stmt]), GSI_SAME_STMT);
 }
 
-/// Leaves no saving in a loop, no additions that are noted, nor save points: these are seldom executed, and
-/// what follows them in the loop
-/// could not be executed again either. `all`: nor what is saved in front of calls of other units' functions.
-/// The loop must be entered by work only that is not executed again.
-static void strip (class loop *l, bool all)
-{
-  basic_block *bbs = get_loop_body (l);
-  for (unsigned k = 0; k < l->num_nodes; k++)
-    for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i);)
-      if (const char *name = callee_name (gsi_stmt (i));
-          !strcmp (name, "__promp_undo") || !strcmp (name, "__promp_point")
-          || (all && !strcmp (name, "__promp_undo_behind")))
-        {
-          unlink_stmt_vdef (gsi_stmt (i));
-          gsi_remove (&i, true);
-        }
-      else if (is_noted_addition (gsi_stmt (i)))
-        {
-          forget_addition (&i);
-          gsi_next (&i);
-        }
-      else
-        gsi_next (&i);
-  free (bbs);
-}
-
-/// Is there saving in the loop?
-static bool saves (class loop *l)
-{
-  bool any = false;
-  basic_block *bbs = get_loop_body (l);
-  for (unsigned k = 0; k < l->num_nodes && !any; k++)
-    for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i) && !any; gsi_next (&i))
-      any = !strcmp (callee_name (gsi_stmt (i)), "__promp_undo") || is_noted_addition (gsi_stmt (i));
-  free (bbs);
-  return any;
-}
-
 /// Save points in a loop with a flag are only of use as long as it saves (see `strip`).
 static void points_if (class loop *l, tree now)
 {
@@ -771,6 +734,15 @@ static void copies_within (class loop *around, tree now)
       strip (make_copy (l, now), false);
     else
       copies_within (l, now);
+}
+
+/// New names for what has been inserted. `asks`: in front of loops whose iterations wait for each other, too.
+static void renew (function *fn, bool asks)
+{
+  mark_virtual_operands_for_renaming (fn);
+  update_ssa (TODO_update_ssa);
+  if (asks)
+    ask_across ();
 }
 
 void Undo::insert ()
@@ -808,8 +780,7 @@ void Undo::insert ()
   for (Asked &a : asked_)
     if (a.now)
       points_if (a.around, a.now);
-  mark_virtual_operands_for_renaming (fn_);
-  update_ssa (TODO_update_ssa);
+  renew (fn_, !tells_ && !word_);
   for (Asked &a : asked_)
     if (a.now)
       {

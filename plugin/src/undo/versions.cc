@@ -16,6 +16,7 @@
 // saves in them does so if it is set, and it is cleared where the loop above would leave.
 
 #include "undo/versions.h"
+#include "segments/additions.h"
 #include "segments/sites.h"
 #include "undo/undo.h"
 #include "ssa.h"
@@ -131,6 +132,39 @@ class loop *make_versions (class loop *l, tree flag, tree site)
     }
   set_immediate_dominator (CDI_DOMINATORS, leave, test);
   return copy;
+}
+
+void strip (class loop *l, bool all)
+{
+  basic_block *bbs = get_loop_body (l);
+  for (unsigned k = 0; k < l->num_nodes; k++)
+    for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i);)
+      if (const char *name = callee_name (gsi_stmt (i));
+          !strcmp (name, "__promp_undo") || !strcmp (name, "__promp_point")
+          || (all && !strcmp (name, "__promp_undo_behind")))
+        {
+          unlink_stmt_vdef (gsi_stmt (i));
+          gsi_remove (&i, true);
+        }
+      else if (is_noted_addition (gsi_stmt (i)))
+        {
+          forget_addition (&i);
+          gsi_next (&i);
+        }
+      else
+        gsi_next (&i);
+  free (bbs);
+}
+
+bool saves (class loop *l)
+{
+  bool any = false;
+  basic_block *bbs = get_loop_body (l);
+  for (unsigned k = 0; k < l->num_nodes && !any; k++)
+    for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i) && !any; gsi_next (&i))
+      any = !strcmp (callee_name (gsi_stmt (i)), "__promp_undo") || is_noted_addition (gsi_stmt (i));
+  free (bbs);
+  return any;
 }
 
 } // namespace promp

@@ -23,6 +23,12 @@ bool can_have_flag (class loop *);
 tree make_flag (class loop *l, tree flag, tree site);
 /// A copy of `l` that is executed if `flag`, which `l` does not change, is 0.
 class loop *make_copy (class loop *l, tree flag);
+/// Leaves no saving in a loop, no additions that are noted, nor save points: these are seldom executed, and
+/// what follows them in the loop could not be executed again either. `all`: nor what is saved in front of
+/// calls of other units' functions. The loop must be entered by work only that is not executed again.
+void strip (class loop *l, bool all);
+/// Is there saving in the loop?
+bool saves (class loop *l);
 
 } // namespace promp
 #endif

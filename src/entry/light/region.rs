@@ -13,7 +13,7 @@ use crate::sys::asm::{LAZY, PROGRESS, TASK};
 use crate::team::alone::at;
 use crate::team::pool::WORKERS;
 use crate::team::region::{REGIONS, SEVERAL};
-use crate::team::setup::Asked;
+use crate::team::region_request::Asked;
 use crate::team::shrink::RETIRED;
 use crate::team::thread::Thread;
 use core::arch::naked_asm;

@@ -1,5 +1,5 @@
-//! Light ways of tasks: one that is executed at once (task/included.rs), `taskwait` with nothing to wait for,
-//! `taskyield`, and pointers to reductions' copies.
+//! Light ways of tasks: one that is executed at once (task/included_tasks.rs), `taskwait` with nothing to
+//! wait for, `taskyield`, and pointers to reductions' copies.
 
 use super::light;
 use crate::entry::task::{CALL, at_once, task, task_reduction_remap, taskwait, taskwait_told, taskyield};
@@ -7,7 +7,8 @@ use crate::save::{self, SaveKind};
 use crate::sys::asm::{FRAME, IN_RUNTIME, LAZY, LIGHT, MEMBER, PENDING, PROGRESS, TASK};
 use crate::sys::cfi::{off_frame, save_registers};
 use crate::task::group::Group;
-use crate::task::included::{self, INCLUDED, LAST, PLAIN, SPECIAL};
+use crate::task::included_tasks;
+use crate::task::lightness::{INCLUDED, LAST, PLAIN, SPECIAL};
 use crate::task::pool::ENOUGH;
 use crate::task::{GROUP, SPAWNED, flag};
 use crate::team::member::Member;
@@ -22,11 +23,180 @@ const LARGEST: usize = 2048;
 /// See [`LARGEST`].
 const ALIGNED: usize = 64;
 
+/// The task is called at once: 3. At 9: is all that is special `final`, in a final task?
+macro_rules! at_once {
+    () => {
+        "3:
+        add dword ptr [rax + {lazy}], 1
+        add dword ptr [rax + {progress}], 1
+        push rbx
+        .cfi_adjust_cfa_offset 8
+        .cfi_offset 3, -16
+        mov rbx, rax
+        mov rax, rdi
+        mov rdi, rsi
+        call rax
+        sub dword ptr [rbx + {lazy}], 1
+        jc 4f
+        .cfi_remember_state
+        pop rbx
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore 3
+        ret
+        4:
+        .cfi_restore_state
+        .cfi_def_cfa_offset 16
+        mov dword ptr [rbx + {lazy}], 0
+        pop rbx
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore 3
+        jmp {end}
+        # Of all that is special only `final`, in a final task?
+        9:
+        test dword ptr [rsp + 8], {more}
+        jnz 5f
+        test byte ptr [rax + {light}], {last}
+        jnz 3b"
+    };
+}
+
+/// The usual way, behind 5: it says whether the task is to be executed at once, too. Then that is called, at
+/// 3 or 6, with nothing but the frame at most.
+macro_rules! usual {
+    () => {
+        "mov dword ptr [rax + {in_runtime}], 1
+        mov qword ptr [rax + {frame}], rsp
+        add dword ptr [rax + {progress}], 1
+        mov r12, rdi
+        mov r13, rsi
+        .rept 4
+        push qword ptr [rsp + 88]
+        .cfi_adjust_cfa_offset 8
+        .endr
+        call {task}
+        add rsp, 32
+        .cfi_adjust_cfa_offset -32
+        cmp rax, {call}
+        ja 6f
+        2:
+        mov rcx, qword ptr [rip + promp_self@GOTTPOFF]
+        mov rcx, qword ptr fs:[rcx]
+        mov dword ptr [rcx + {in_runtime}], 0
+        cmp dword ptr [rcx + {pending}], 0
+        jne 7f
+        test al, al
+        mov rdi, r12
+        mov rsi, r13
+        mov r13, qword ptr [rsp + 24]
+        mov r12, qword ptr [rsp + 32]
+        .cfi_remember_state
+        lea rsp, [rsp + 56]"
+    };
+}
+
+/// Behind that. Should a stop be pending (7), a task that is to be called is executed within the runtime call
+/// instead, where stops are seen to.
+macro_rules! answer {
+    () => {
+        "mov rax, rcx
+        jnz 3b
+        ret
+        .cfi_restore_state
+        7:
+        test al, al
+        jz 8f
+        mov dword ptr [rcx + {in_runtime}], 1
+        mov rdi, r12
+        mov rsi, r13
+        call {within}
+        mov rcx, qword ptr [rip + promp_self@GOTTPOFF]
+        mov rcx, qword ptr fs:[rcx]
+        mov dword ptr [rcx + {in_runtime}], 0
+        8:
+        mov r13, qword ptr [rsp + 24]
+        mov r12, qword ptr [rsp + 32]
+        xor eax, eax
+        jmp {stop}
+        6:
+        mov rdi, rax
+        call {at_once}
+        xor eax, eax
+        jmp 2b"
+    };
+}
+
+/// With a copy function, behind 20: rcx bytes and r8 alignment of the block that it makes, on the stack.
+macro_rules! with_copy {
+    () => {
+        "test dword ptr [rsp + 8], {special}
+        jnz 24f
+        21:
+        mov r10d, dword ptr [rax + {light}]
+        test r10b, {plain}
+        jz 5b
+        test r9b, r9b
+        jz 22f
+        test r10b, {included}
+        jnz 22f
+        mov r10, qword ptr [rax + {member}]
+        mov r11, qword ptr [r10 + {bottom}]
+        sub r11, qword ptr [r10 + {top}]
+        cmp r11, qword ptr [r10 + {enough}]
+        jb 5b
+        22:
+        cmp rcx, {largest}
+        ja 5b
+        cmp r8, {aligned}
+        ja 5b
+        add dword ptr [rax + {lazy}], 1
+        add dword ptr [rax + {progress}], 1
+        push rbp
+        .cfi_adjust_cfa_offset 8
+        .cfi_offset 6, -16
+        mov rbp, rsp
+        .cfi_def_cfa_register 6
+        push rbx
+        .cfi_offset 3, -24
+        push r12
+        .cfi_offset 12, -32
+        mov rbx, rax
+        mov r12, rdi
+        sub rsp, rcx
+        neg r8
+        and rsp, r8
+        and rsp, -16
+        mov rdi, rsp
+        call rdx
+        mov rdi, rsp
+        call r12
+        lea rsp, [rbp - 16]
+        sub dword ptr [rbx + {lazy}], 1
+        pop r12
+        .cfi_restore 12
+        pop rbx
+        .cfi_restore 3
+        pop rbp
+        .cfi_restore 6
+        .cfi_def_cfa 7, 8
+        # By the subtraction; nothing since then has changed the flags.
+        jc 23f
+        ret
+        23:
+        mov rax, qword ptr [rip + promp_self@GOTTPOFF]
+        mov rax, qword ptr fs:[rax]
+        mov dword ptr [rax + {lazy}], 0
+        jmp {end}
+        24:
+        test dword ptr [rsp + 8], {more}
+        jnz 5b
+        test byte ptr [rax + {light}], {last}
+        jnz 22b
+        jmp 5b"
+    };
+}
+
 /// `GOMP_task`. Registers: rdi function, rsi data, rdx copy function, rcx and r8 size and alignment of what
 /// that makes, r9 if clause; on the stack the flags.
-/// The usual way says whether the task is to be executed at once, too: then it is called from here, with the
-/// frame gone, or, if it is more than a call, with nothing but the frame. Should a stop be pending then, the
-/// task is executed within the runtime call instead, where stops are seen to.
 ///
 /// # Safety
 /// For compiled OpenMP code.
@@ -56,157 +226,15 @@ pub(super) unsafe extern "C" fn GOMP_task() {
         "sub r11, qword ptr [r10 + {top}]",
         "cmp r11, qword ptr [r10 + {enough}]",
         "jb 5f",
-        // At once: a call.
-        "3:",
-        "add dword ptr [rax + {lazy}], 1",
-        "add dword ptr [rax + {progress}], 1",
-        "push rbx",
-        ".cfi_adjust_cfa_offset 8",
-        ".cfi_offset 3, -16",
-        "mov rbx, rax",
-        "mov rax, rdi",
-        "mov rdi, rsi",
-        "call rax",
-        "sub dword ptr [rbx + {lazy}], 1",
-        "jc 4f",
-        ".cfi_remember_state",
-        "pop rbx",
-        ".cfi_adjust_cfa_offset -8",
-        ".cfi_restore 3",
-        "ret",
-        "4:",
-        ".cfi_restore_state",
-        ".cfi_def_cfa_offset 16",
-        "mov dword ptr [rbx + {lazy}], 0",
-        "pop rbx",
-        ".cfi_adjust_cfa_offset -8",
-        ".cfi_restore 3",
-        "jmp {end}",
-        // Of all that is special only `final`, in a final task?
-        "9:",
-        "test dword ptr [rsp + 8], {more}",
-        "jnz 5f",
-        "test byte ptr [rax + {light}], {last}",
-        "jnz 3b",
-        // The usual way.
+        at_once!(),
         "5:",
         save_registers!(),
-        "mov dword ptr [rax + {in_runtime}], 1",
-        "mov qword ptr [rax + {frame}], rsp",
-        "add dword ptr [rax + {progress}], 1",
-        "mov r12, rdi",
-        "mov r13, rsi",
-        ".rept 4", "push qword ptr [rsp + 88]", ".cfi_adjust_cfa_offset 8", ".endr",
-        "call {task}",
-        "add rsp, 32",
-        ".cfi_adjust_cfa_offset -32",
-        "cmp rax, {call}",
-        "ja 6f",
-        "2:",
-        "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
-        "mov rcx, qword ptr fs:[rcx]",
-        "mov dword ptr [rcx + {in_runtime}], 0",
-        "cmp dword ptr [rcx + {pending}], 0",
-        "jne 7f",
-        "test al, al",
-        "mov rdi, r12",
-        "mov rsi, r13",
-        "mov r13, qword ptr [rsp + 24]",
-        "mov r12, qword ptr [rsp + 32]",
-        ".cfi_remember_state",
-        "lea rsp, [rsp + 56]",
+        usual!(),
         off_frame!(),
-        "mov rax, rcx",
-        "jnz 3b",
-        "ret",
-        ".cfi_restore_state",
-        "7:",
-        "test al, al",
-        "jz 8f",
-        "mov dword ptr [rcx + {in_runtime}], 1",
-        "mov rdi, r12",
-        "mov rsi, r13",
-        "call {within}",
-        "mov rcx, qword ptr [rip + promp_self@GOTTPOFF]",
-        "mov rcx, qword ptr fs:[rcx]",
-        "mov dword ptr [rcx + {in_runtime}], 0",
-        "8:",
-        "mov r13, qword ptr [rsp + 24]",
-        "mov r12, qword ptr [rsp + 32]",
-        "xor eax, eax",
-        "jmp {stop}",
-        "6:",
-        "mov rdi, rax",
-        "call {at_once}",
-        "xor eax, eax",
-        "jmp 2b",
-        // The same with a copy function: rcx bytes and r8 alignment of the block that it makes, on the stack.
+        answer!(),
         "20:",
         off_frame!(),
-        "test dword ptr [rsp + 8], {special}",
-        "jnz 24f",
-        "21:",
-        "mov r10d, dword ptr [rax + {light}]",
-        "test r10b, {plain}",
-        "jz 5b",
-        "test r9b, r9b",
-        "jz 22f",
-        "test r10b, {included}",
-        "jnz 22f",
-        "mov r10, qword ptr [rax + {member}]",
-        "mov r11, qword ptr [r10 + {bottom}]",
-        "sub r11, qword ptr [r10 + {top}]",
-        "cmp r11, qword ptr [r10 + {enough}]",
-        "jb 5b",
-        "22:",
-        "cmp rcx, {largest}",
-        "ja 5b",
-        "cmp r8, {aligned}",
-        "ja 5b",
-        "add dword ptr [rax + {lazy}], 1",
-        "add dword ptr [rax + {progress}], 1",
-        "push rbp",
-        ".cfi_adjust_cfa_offset 8",
-        ".cfi_offset 6, -16",
-        "mov rbp, rsp",
-        ".cfi_def_cfa_register 6",
-        "push rbx",
-        ".cfi_offset 3, -24",
-        "push r12",
-        ".cfi_offset 12, -32",
-        "mov rbx, rax",
-        "mov r12, rdi",
-        "sub rsp, rcx",
-        "neg r8",
-        "and rsp, r8",
-        "and rsp, -16",
-        "mov rdi, rsp",
-        "call rdx",
-        "mov rdi, rsp",
-        "call r12",
-        "lea rsp, [rbp - 16]",
-        "sub dword ptr [rbx + {lazy}], 1",
-        "pop r12",
-        ".cfi_restore 12",
-        "pop rbx",
-        ".cfi_restore 3",
-        "pop rbp",
-        ".cfi_restore 6",
-        ".cfi_def_cfa 7, 8",
-        // By the subtraction; nothing since then has changed the flags.
-        "jc 23f",
-        "ret",
-        "23:",
-        "mov rax, qword ptr [rip + promp_self@GOTTPOFF]",
-        "mov rax, qword ptr fs:[rax]",
-        "mov dword ptr [rax + {lazy}], 0",
-        "jmp {end}",
-        "24:",
-        "test dword ptr [rsp + 8], {more}",
-        "jnz 5b",
-        "test byte ptr [rax + {light}], {last}",
-        "jnz 22b",
-        "jmp 5b",
+        with_copy!(),
         ".cfi_endproc",
         largest = const LARGEST,
         aligned = const ALIGNED,
@@ -237,13 +265,13 @@ keep!(GOMP_task);
 
 /// Executes a task within the runtime call.
 extern "C" fn within(func: usize, data: usize) {
-    included::call(current(), (func, data));
+    included_tasks::call(current(), (func, data));
 }
 
 /// A task that began as a call and had to be made is over.
 extern "C" fn settled() {
     let thr = current();
-    included::end_settled(thr);
+    included_tasks::end_settled(thr);
     // Calls may have become save points meanwhile: none that lies in the task counts any more.
     save::point(thr, SaveKind::After(0));
 }

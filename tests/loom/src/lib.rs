@@ -108,7 +108,7 @@ mod sys {
 }
 
 /// To step aside is always a good idea here.
-mod aside {
+mod cpu_yield {
     pub fn step_aside() -> bool {
         loom::thread::yield_now();
         true
@@ -116,7 +116,7 @@ mod aside {
 }
 
 /// Where threads run does not matter to the models.
-mod room {
+mod cpu_spread {
     #[derive(Default)]
     pub struct Waker;
 
@@ -150,19 +150,19 @@ mod event;
 #[path = "../../../crates/omp/src/work/holders.rs"]
 #[allow(dead_code)]
 mod holders;
-#[path = "../../../crates/omp/src/task/left.rs"]
-mod left;
-#[path = "../../../crates/omp/src/work/many.rs"]
-#[allow(dead_code)]
-mod many;
 #[path = "../../../crates/omp/src/team/orders.rs"]
 #[allow(dead_code)]
 mod orders;
 #[path = "../../../crates/omp/src/save/publish.rs"]
 mod publish;
+#[path = "../../../crates/omp/src/task/remainder.rs"]
+mod remainder;
 #[path = "../../../crates/ckpt/src/control/round.rs"]
 #[allow(dead_code)]
 mod round;
+#[path = "../../../crates/omp/src/work/shared_batches.rs"]
+#[allow(dead_code)]
+mod shared_batches;
 
 mod barriers;
 mod checkpoint;

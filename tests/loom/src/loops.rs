@@ -4,7 +4,7 @@ use crate::batch::Batch;
 use crate::check;
 use crate::dispenser::{Dispenser, Orphan, Range};
 use crate::event::{Event, Patience};
-use crate::many::{Many, Own};
+use crate::shared_batches::{Many, Own};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::*};
 use loom::thread;

@@ -2,8 +2,8 @@
 
 use crate::count::Count;
 use crate::deque::Deque;
-use crate::left::Left;
 use crate::publish::Turn;
+use crate::remainder::Remainder;
 use crate::round::Round;
 use crate::{check, const2};
 use loom::cell::UnsafeCell;
@@ -82,8 +82,8 @@ fn deque() {
 #[test]
 fn parts_of_a_range() {
     check(3, || {
-        let s = Arc::new((Left::default(), [const2(), const2(), const2()], AtomicU32::new(0)));
-        let part = |s: &(Left, [UnsafeCell<u32>; 3], AtomicU32), i: usize| {
+        let s = Arc::new((Remainder::default(), [const2(), const2(), const2()], AtomicU32::new(0)));
+        let part = |s: &(Remainder, [UnsafeCell<u32>; 3], AtomicU32), i: usize| {
             s.1[i].with_mut(|p| unsafe { *p = 7 });
             if s.0.done() {
                 s.1.iter().for_each(|c| c.with_mut(|p| unsafe { assert_eq!(*p, 7) }));

@@ -18,8 +18,8 @@ use crate::sys::{futex, host, keep as region, midway, signals, syscall};
 use crate::timers;
 use crate::whose::{self, Whose};
 use crate::{
-    Settings, command_line, ends, journal, keep, memory, process, requests, restart, rights, seats, settings,
-    step_files, steps, taken,
+    Settings, command_line, ends, exits, journal, keep, memory, process, requests, restart, rights, seats,
+    settings, step_files, steps, taken, wanted,
 };
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use promp_settings::internal::CKPT_OWNER;
@@ -128,9 +128,13 @@ pub(crate) fn spawn(start: Start) -> bool {
 /// Do checkpoints begin when the library is loaded?
 static AT_LOAD: AtomicBool = AtomicBool::new(false);
 
-/// The program goes on from the loader.
-pub(crate) fn goes_on_from_load() {
-    if region::on() {
+/// The first checkpoint where they begin at load: whole before the program has done what others could see.
+pub fn at_load() {
+    exits::at_load();
+    wanted::first();
+    if let Some(k) = keep::if_on() {
+        k.asking.program_begins();
+        wanted::until_written(k);
         stand_at_load(crate::state(), None);
     }
 }
@@ -217,7 +221,7 @@ fn begin(mut settings: Settings) {
         settings: Settings { inherited: restart::inherited(), ..settings },
         job: restart::Job::Fresh(whose),
     }) {
-        say!("no checkpoints: cannot start the thread that takes them");
+        say!("no checkpoints: the system gives no thread that takes them (ulimit -u?)");
         region::forget();
         return;
     }

@@ -54,7 +54,7 @@ impl List {
 pub struct Claims {
     dead: List,
     live: List,
-    /// What the ranges that are dead are (team/written.rs), and what comes of going ahead.
+    /// What the ranges that are dead are (team/loop_nests.rs), and what comes of going ahead.
     names: [Own<usize>; MOST],
     foreseen_name: Own<usize>,
     /// The place that the thread is at: a return address.

@@ -8,12 +8,11 @@
 use crate::image::{self, Word};
 use crate::keep::{self, Keep};
 use crate::sys;
-use crate::sys::tables::calls_instead;
-use crate::sys::{futex, syscall, time};
+use crate::sys::{futex, signals, syscall, tables::calls_instead, time};
+use crate::transition::{transition_begins, transition_is_over};
 use crate::{region, rollback, say, state};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::Ordering::*;
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize};
+use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use core::time::Duration;
 use std::os::fd::AsRawFd;
 
@@ -54,17 +53,40 @@ pub(crate) fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
 fn make_room(k: &Keep, text: &[u8]) {
     let Ok(dir) = k.journal.folder.open() else { return };
     let (at, aside) = (dir.as_raw_fd(), image::ended::ASIDE.as_ptr());
-    let whole = [text, &ROOM[..]].concat();
     let how = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: C strings; the kernel reads the bytes; descriptors of our own. Where there is no room now, the
     // end tries again.
     unsafe {
         sys!(libc::SYS_unlinkat, at, aside, 0);
         let fd = sys!(libc::SYS_openat, at, aside, how, 0o600);
-        sys!(libc::SYS_fallocate, fd, libc::FALLOC_FL_KEEP_SIZE, 0, whole.len());
-        sys!(libc::SYS_write, fd, whole.as_ptr(), whole.len());
+        sys!(libc::SYS_fallocate, fd, libc::FALLOC_FL_KEEP_SIZE, 0, text.len() + ROOM.len());
+        sys!(libc::SYS_write, fd, text.as_ptr(), text.len());
+        sys!(libc::SYS_write, fd, ROOM.as_ptr(), ROOM.len());
         sys!(libc::SYS_close, fd);
     }
+}
+
+/// Something has failed behind the end that may have been recorded: it has not happened. System calls only.
+/// The error is the system's, for which the record stays.
+pub fn take_back() -> Result<(), isize> {
+    let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return Ok(()) };
+    let Ok(dir) = k.journal.folder.open() else { return Ok(()) };
+    state()[image::state::ENDED].store(0, Release);
+    let (at, how) = (dir.as_raw_fd(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC);
+    // SAFETY: C strings; descriptors of our own; the page of the counters.
+    unsafe {
+        match sys!(libc::SYS_unlinkat, at, image::ended::NAME.as_ptr(), 0) {
+            0 => {}
+            r if r == -(libc::ENOENT as isize) => return Ok(()),
+            r => return Err(r),
+        }
+        let fd = sys!(libc::SYS_openat, at, c".".as_ptr(), how);
+        sys!(libc::SYS_fsync, fd);
+        sys!(libc::SYS_close, fd);
+        sys!(libc::SYS_msync, region::STATE, image::PAGE, libc::MS_SYNC);
+    }
+    make_room(k, text(k));
+    Ok(())
 }
 
 /// Of functions that quick_exit(3) calls ours is the last. Before the program has named any.
@@ -84,7 +106,7 @@ pub(crate) fn begin() {
 
 /// Is the caller of the process that has checkpoints? A child made by `vfork` has its memory.
 pub(crate) fn is_ours(k: &Keep) -> bool {
-    let keeper = k.own_hosts[0].load(Relaxed);
+    let keeper = k.hosts.own[0].load(Relaxed);
     region::on() && keeper != 0 && syscall::tgkill(keeper, 0)
 }
 
@@ -97,9 +119,14 @@ pub(crate) fn mark(status: i32) {
     if !is_first(k) {
         return;
     }
+    // No checkpoint meanwhile: on a slow disk it would wait in vain for this thread to answer.
+    let mask = signals::block_all();
+    transition_begins();
     // Where it cannot be written (a full disk) the mark is what there is.
     promp_files::within_limit(|| write(k, status & 0xff));
     state()[image::state::ENDED].store(1, Release);
+    transition_is_over();
+    signals::set_mask(mask);
 }
 
 /// Is it the calling thread that ends the process? A thread that finds another one waits for the end.
@@ -151,16 +178,21 @@ fn caller() -> u64 {
     u64::from(rollback::epoch()) << 32 | u64::from(syscall::gettid())
 }
 
+/// The record's text but for the status; none if there is to be no record.
+fn text(k: &Keep) -> &[u8] {
+    let at = k.end.text.load(Acquire);
+    // SAFETY: what `prepare` has made.
+    if at.is_null() { &[] } else { unsafe { core::slice::from_raw_parts(at, k.end.len.load(Relaxed)) } }
+}
+
 /// Aside, synced, renamed.
 fn write(k: &Keep, status: i32) {
-    let text = k.end.text.load(Acquire);
-    if k.journal.folder.name().is_none() || text.is_null() {
+    let text = text(k);
+    if k.journal.folder.name().is_none() || text.is_empty() {
         return;
     }
     let dir = k.journal.folder.open();
     let at = dir.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-    // SAFETY: what `prepare` has made.
-    let text = unsafe { core::slice::from_raw_parts(text, k.end.len.load(Relaxed)) };
     let mut room = ROOM;
     let first = [100, 10].iter().filter(|&&n| status < n).count();
     for (to, n) in room.iter_mut().zip(&[100, 10, 1][first..]) {
@@ -202,5 +234,6 @@ mod calls {
         fn _exit(status: c_int) -> c_int = |real| { mark(status); real() };
         fn _Exit(status: c_int) -> c_int = |real| { mark(status); real() };
         fn quick_exit(status: c_int) -> c_int = |real| { QUICK.store(status, Relaxed); real() };
+        fn abort() -> () = |real| { let _ = take_back(); real() };
     }
 }

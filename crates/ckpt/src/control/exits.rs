@@ -12,6 +12,9 @@ use crate::sys::{env, objects};
 use core::ffi::{c_int, c_void};
 use promp_settings::CKPT_DIR;
 
+/// Exit status of a restart that is refused.
+pub(crate) const REFUSED: i32 = 71;
+
 /// So many threads may have been handed [`has_ended`] and not have put it back yet.
 const AT_ONCE: u32 = 32;
 

@@ -80,7 +80,7 @@ impl Lookout {
         });
         // SAFETY: a fresh stack and a control block of its own; `main` keeps to what such a host may do.
         let tid = unsafe { host::spawn_with(stack, tp, main, core::ptr::from_ref(lookout) as usize) }?;
-        kept::get().own_hosts[3].store(tid, Relaxed);
+        kept::get().hosts.own[3].store(tid, Relaxed);
         Some(lookout)
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod exits;
 pub mod keep;
 pub mod logical_threads;
 pub(crate) mod lookout;
+pub(crate) mod own_hosts;
 pub mod place;
 pub mod places;
 pub(crate) mod requests;

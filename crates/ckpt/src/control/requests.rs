@@ -27,7 +27,7 @@ use crate::sys;
 use crate::sys::{pending, signals, syscall, time};
 use crate::wanted::ring;
 use crate::{image, seats, text};
-use core::sync::atomic::Ordering::*;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// How long it is tried to take a checkpoint after which the program is to end.
 pub(crate) const GRACE_NS: u64 = 10_000_000_000;
@@ -40,6 +40,18 @@ const PASSED_ON: u32 = 4;
 const FROM_PARENT: u32 = 2;
 const FROM_OTHERS: u32 = 1;
 
+/// What signals ask for. In the kept region. Zeroed memory is its initial state.
+pub struct Ending {
+    /// The signal after which the program ends when a checkpoint is whole; 0: none has come.
+    pub signal: AtomicU32,
+    /// By which ways such signals have come, and when the first one did.
+    ways: AtomicU32,
+    since_ns: AtomicU64,
+    /// Signals that ask for a checkpoint, and those after which the program ends.
+    goes_on: AtomicU64,
+    pub(crate) ends: AtomicU64,
+}
+
 /// Installs the handler for the signals of the settings for which the program has no disposition of its own.
 pub(crate) fn install(on: &OnSignal) {
     for signal in pending::of_set(on.signals()) {
@@ -51,13 +63,13 @@ pub(crate) fn install(on: &OnSignal) {
 /// The signals of the settings mean that. In a process that goes on from a checkpoint the handlers are there
 /// already: they are the program's dispositions.
 pub(crate) fn follow(on: &OnSignal) {
-    keep::get().on_signal_goes_on.store(on.goes_on, Relaxed);
-    keep::get().on_signal_ends.store(on.ends, Relaxed);
+    keep::get().ending.goes_on.store(on.goes_on, Relaxed);
+    keep::get().ending.ends.store(on.ends, Relaxed);
 }
 
 /// Signals that are handled here now.
 pub(crate) fn handled(k: &Keep) -> u64 {
-    let all = k.on_signal_goes_on.load(Relaxed) | k.on_signal_ends.load(Relaxed);
+    let all = k.ending.goes_on.load(Relaxed) | k.ending.ends.load(Relaxed);
     pending::of_set(all)
         .filter(|s| signals::is_handled(*s, on_signal))
         .fold(0, |set, s| set | pending::bit(s))
@@ -83,18 +95,18 @@ fn way(info: *const libc::siginfo_t) -> u32 {
 /// Notes that the program is to end by `signal`. False: that has been asked for before.
 fn asks_to_end(k: &Keep, signal: i32, way: u32, now: u64) -> bool {
     // Whoever sees `ending` set sees since when, and by which ways.
-    let _ = k.ending_ns.compare_exchange(0, now.max(1), AcqRel, Relaxed);
-    let seen = k.ending_ways.fetch_or(way, AcqRel);
-    if k.ending.compare_exchange(0, signal as u32, AcqRel, Acquire).is_ok() {
+    let _ = k.ending.since_ns.compare_exchange(0, now.max(1), AcqRel, Relaxed);
+    let seen = k.ending.ways.fetch_or(way, AcqRel);
+    if k.ending.signal.compare_exchange(0, signal as u32, AcqRel, Acquire).is_ok() {
         return true;
     }
-    seen & way == 0 && now.saturating_sub(k.ending_ns.load(Relaxed)) < SAME_NS
+    seen & way == 0 && now.saturating_sub(k.ending.since_ns.load(Relaxed)) < SAME_NS
 }
 
 extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // A child made by fork has no keeper.
     let Some(k) = keep::if_on() else { return by_default(signal) };
-    let ends = k.on_signal_ends.load(Relaxed) & pending::bit(signal) != 0;
+    let ends = k.ending.ends.load(Relaxed) & pending::bit(signal) != 0;
     if ends && !asks_to_end(k, signal, way(info), time::now_ns()) {
         return by_default(signal);
     }

@@ -12,13 +12,13 @@ pub fn can_roll_back() -> bool {
     let Some(k) = keep::if_on() else { return false };
     // One that is in memory is soon whole on disk: that is the one to go back to, and it counts (trials.rs).
     until_written(k);
-    k.generation.load(Acquire) > 0
+    k.last.generation.load(Acquire) > 0
 }
 
 /// Why there is no checkpoint to go back to, though checkpoints are taken; None: there is one, or they are
 /// off.
 pub fn none_because() -> Option<String> {
-    let k = keep::if_on().filter(|k| k.generation.load(Acquire) == 0)?;
+    let k = keep::if_on().filter(|k| k.last.generation.load(Acquire) == 0)?;
     let why = k.rewind.why.get();
     Some(if why.is_empty() { "the first has not been taken yet".into() } else { why })
 }
@@ -58,7 +58,7 @@ pub fn roll_back(number: u32, spoil: impl FnOnce()) -> ! {
     seat.host.store(0, Release);
     ring(k);
     // The keeper may wait for this thread to arrive.
-    futex::wake(&k.counter, 1);
+    futex::wake(&k.freeze.counter, 1);
     host::vanish(&seat.going)
 }
 
@@ -75,7 +75,7 @@ pub fn roll_back_ended(number: u32, id: u32, thread_pointer: Option<usize>) {
     }
     k.failed.fetch_add(1, AcqRel);
     ring(k);
-    futex::wake(&k.counter, 1);
+    futex::wake(&k.freeze.counter, 1);
 }
 
 /// Rollbacks so far: what was arranged before one does not count after it.
@@ -94,6 +94,6 @@ pub fn note_parked_host(id: u32) {
     if let Some(k) = keep::if_on()
         && id == syscall::getpid()
     {
-        k.parked.store(syscall::getpid(), Release);
+        k.hosts.parked.store(syscall::getpid(), Release);
     }
 }

@@ -1,11 +1,10 @@
 //! What the settings say of checkpoints: PROMP_CKPT_*, PROMP_MTBF, PROMP_ON_SIGNAL (docs/environment.md).
 
-use crate::keeper::Copying;
 use crate::runtime::{General, runtime};
 use crate::sys::env;
 use crate::sys::own::Own;
 use crate::sys::variables::{Reader, fatal, reported};
-use crate::{files, image};
+use crate::{image, open_descriptors};
 use image::cpu::Level;
 use image::on_signal::OnSignal;
 use image::plan::Plan;
@@ -32,6 +31,20 @@ pub enum Strangers {
     Team,
     /// All.
     All,
+}
+
+/// PROMP_CKPT_COPY: when memory is copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Copying {
+    /// While the program runs, where much has changed as a whole.
+    #[default]
+    Auto,
+    /// While the threads are frozen.
+    Stopped,
+    /// While the program runs, wherever that is possible: for tests.
+    Running,
+    /// As `Auto`, but from a block on: for tests.
+    Small,
 }
 
 /// What the settings say of checkpoints.
@@ -74,7 +87,7 @@ pub struct Settings {
     /// knows.
     pub threads: u32,
     /// Descriptors that the program was started with.
-    pub inherited: Vec<files::Inherited>,
+    pub inherited: Vec<open_descriptors::Inherited>,
 }
 
 impl Settings {

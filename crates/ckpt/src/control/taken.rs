@@ -47,6 +47,17 @@ words! {
     }
 }
 
+/// The last one. In the kept region. Zeroed memory: there is none.
+#[repr(C)]
+pub struct Last {
+    /// The last whole checkpoint, 0 if none.
+    pub generation: AtomicU64,
+    /// Monotonic time when it was taken.
+    pub taken_ns: AtomicU64,
+    /// A checkpoint is in memory, not yet whole on disk.
+    pub in_memory: AtomicU32,
+}
+
 /// All of them, in the kept region. Zeroed memory is the empty list.
 pub struct TakenList {
     count: AtomicU32,

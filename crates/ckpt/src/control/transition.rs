@@ -14,13 +14,13 @@ use core::sync::atomic::{Ordering::*, fence};
 pub fn transition_begins() {
     let Some(k) = keep::if_on() else { return };
     loop {
-        k.transitions.fetch_add(1, SeqCst);
+        k.freeze.transitions.fetch_add(1, SeqCst);
         // Pairs with the one in `Keeper::freeze` (loom model: a freeze and a replacement exclude each other).
         fence(SeqCst);
-        if k.started.load(SeqCst) == 0 {
+        if k.freeze.started.load(SeqCst) == 0 {
             return;
         }
-        k.transitions.fetch_sub(1, SeqCst);
+        k.freeze.transitions.fetch_sub(1, SeqCst);
         // Lets the freeze find this thread here.
         let mask = signals::set_mask(!(1u64 << (seats::signal() - 1)));
         syscall::sched_yield();
@@ -55,6 +55,6 @@ pub fn transition_ends(number: u32, tid: u32) {
 /// What began with [`transition_begins`] is over: no host has changed.
 pub fn transition_is_over() {
     if let Some(k) = keep::if_on() {
-        k.transitions.fetch_sub(1, SeqCst);
+        k.freeze.transitions.fetch_sub(1, SeqCst);
     }
 }

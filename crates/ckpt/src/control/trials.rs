@@ -106,7 +106,7 @@ pub fn may_roll_back(cause: Cause) -> Result<(), NoProgress> {
         return Ok(());
     }
     let k = keep::get();
-    k.trials.count(cause, k.generation.load(Relaxed), runtime().region())
+    k.trials.count(cause, k.last.generation.load(Relaxed), runtime().region())
 }
 
 /// Work has been taken for hung.
@@ -127,7 +127,7 @@ pub fn hangs() -> u32 {
 pub fn just_restarted_from() -> Option<u64> {
     let k = keep::if_on()?;
     let from = k.trials.made_from.load(Relaxed);
-    (from != 0 && k.generation.load(Acquire) == from).then_some(from)
+    (from != 0 && k.last.generation.load(Acquire) == from).then_some(from)
 }
 
 #[cfg(test)]

@@ -3,19 +3,8 @@
 
 use crate::sys;
 use crate::sys::futex;
-use crate::{asking, begin, exits, keep, seats};
+use crate::{asking, keep, seats};
 use core::sync::atomic::Ordering::*;
-
-/// The first checkpoint where they begin at load: whole before the program has done what others could see.
-pub fn at_load() {
-    exits::at_load();
-    first();
-    if let Some(k) = keep::if_on() {
-        k.asking.program_begins();
-        until_written(k);
-    }
-    begin::goes_on_from_load();
-}
 
 /// The first checkpoint in the program, which cannot always put back what it did before its first region.
 pub fn first() {
@@ -39,8 +28,8 @@ pub(crate) fn ask_and_wait(k: &keep::Keep) {
 
 /// Waits until a checkpoint that is in memory is whole, or has come to nothing.
 pub(crate) fn until_written(k: &keep::Keep) {
-    while k.in_memory.load(Acquire) != 0 {
-        futex::wait_until(&k.in_memory, 1, sys::time::now_ns() + 10_000_000);
+    while k.last.in_memory.load(Acquire) != 0 {
+        futex::wait_until(&k.last.in_memory, 1, sys::time::now_ns() + 10_000_000);
     }
 }
 

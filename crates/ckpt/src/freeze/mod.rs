@@ -2,4 +2,5 @@
 
 pub mod again;
 pub(crate) mod busy;
+pub(crate) mod protocol;
 pub mod seats;

@@ -86,10 +86,10 @@ pub struct Seat {
     /// The host was called where it must not stop, and has gone on: it is to be called again.
     pub not_here: AtomicU32,
     /// How often it has gone on, in a row, where it may have had to, and where it was then. Only its host
-    /// uses these.
+    /// changes these.
     tries: AtomicU32,
     stays: AtomicU32,
-    tried_at: AtomicUsize,
+    pub(crate) tried_at: AtomicUsize,
     /// The kernel's signal context of the frozen thread, or of the one to become.
     pub context: AtomicUsize,
     stack: AtomicUsize,
@@ -182,9 +182,9 @@ impl Seat {
 
     /// What [`wait_frozen`] looks at.
     fn arrives_in(&self, k: &'static Keep) {
-        self.counter.store(core::ptr::from_ref(&k.counter) as usize, Relaxed);
-        self.started.store(core::ptr::from_ref(&k.started) as usize, Relaxed);
-        self.orders.store(core::ptr::from_ref(&k.orders) as usize, Relaxed);
+        self.counter.store(core::ptr::from_ref(&k.freeze.counter) as usize, Relaxed);
+        self.started.store(core::ptr::from_ref(&k.freeze.started) as usize, Relaxed);
+        self.orders.store(core::ptr::from_ref(&k.freeze.orders) as usize, Relaxed);
     }
 
     /// Holds the host if it has arrived; true if it is held. Only the keeper calls this.
@@ -399,7 +399,7 @@ pub unsafe fn wait_to_be_replaced(seat: &'static Seat) -> ! {
     host::unregister_rseq();
     seat.own.note();
     seat.arrives_in(k);
-    k.started.store(1, SeqCst);
+    k.freeze.started.store(1, SeqCst);
     // SAFETY: as for the handler.
     unsafe {
         core::arch::asm!(
@@ -437,12 +437,12 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     let seat = own(k);
     let (due, ours) = (seat.map(|s| &s.due), crate::suspend::ours());
     // SAFETY: the handler's context.
-    unsafe { again::go_on(context, due, ours, || k.handlers.load(Relaxed) != 0) };
-    if k.started.load(Acquire) == 0 {
+    unsafe { again::go_on(context, due, ours, || k.freeze.handlers.load(Relaxed) != 0) };
+    if k.freeze.started.load(Acquire) == 0 {
         crate::requests::look(k);
     }
     // Started is not set if the signal came late, for a freeze that was given up.
-    let Some(seat) = seat.filter(|_| k.started.load(Acquire) != 0) else { return core::ptr::null() };
+    let Some(seat) = seat.filter(|_| k.freeze.started.load(Acquire) != 0) else { return core::ptr::null() };
     let ids = [host::id_for_libc(), seat.host.load(Relaxed)];
     // SAFETY: the handler's context.
     let (at, pc) = unsafe { midway::of(context as *const libc::c_void, ids) };
@@ -452,7 +452,7 @@ extern "C" fn arrive(context: usize) -> *const Seat {
         // A signal that has found it where the last one did has left it no time to go on: on one CPU with the
         // keeper, which it wakes, and which goes first, for ever. The keeper looks again soon enough.
         if moved {
-            futex::wake(&k.counter, 1);
+            futex::wake(&k.freeze.counter, 1);
         }
         return core::ptr::null();
     }
@@ -473,7 +473,7 @@ extern "C" fn arrive(context: usize) -> *const Seat {
 unsafe extern "C" fn take_up_entry(seat: usize) -> ! {
     // SAFETY: `make_host` passed a `&'static Seat`.
     let seat = unsafe { &*(seat as *const Seat) };
-    let orders = &keep::get().orders;
+    let orders = &keep::get().freeze.orders;
     loop {
         let before = orders.load(Acquire);
         if seat.order.load(Acquire) != NONE {
@@ -500,7 +500,7 @@ extern "C" fn take_up(seat: &'static Seat) -> ! {
                 "what the kernel kept for a thread cannot be put back (system call {call}: error {error}), \
                  its rights or its memory policy; stopping"
             );
-            syscall::exit_group(if k.ready.load(Relaxed) == 0 { crate::restart::REFUSED } else { 70 });
+            syscall::exit_group(if k.ready.load(Relaxed) == 0 { crate::exits::REFUSED } else { 70 });
         }
         cpu_time::at_least(id.thread_pointer, syscall::gettid(), seat.own.used());
         // The context has the thread's, but if it had none the kernel may have noted one of no bytes, and

@@ -7,10 +7,7 @@
 //! It begins when the library is loaded: such helpers may be there before the first region, with which checkpoints begin.
 
 use crate::attributes::memory_advice;
-use crate::image::Disposition;
 use crate::journal::calls;
-use crate::runtime::runtime;
-use crate::sys;
 use crate::sys::door::Door;
 use crate::sys::lock::Locked;
 use crate::sys::tables::{self, Instead, calls_instead};
@@ -133,31 +130,4 @@ fn all() -> Vec<Instead> {
         vec![calls::of_dlopen()],
     ]
     .concat()
-}
-
-/// All dispositions that are not the default.
-pub(crate) fn dispositions() -> Vec<Disposition> {
-    (1..65)
-        .filter_map(|signal| {
-            let mut action = [0u64; 4];
-            // SAFETY: the kernel writes 32 bytes.
-            let r = unsafe { sys!(libc::SYS_rt_sigaction, signal, 0, action.as_mut_ptr(), 8) };
-            (r == 0 && action != [0; 4]).then_some(Disposition { signal, action })
-        })
-        .collect()
-}
-
-/// Makes the dispositions what they were; but a stop of ours that was sent before a rollback to a time
-/// without its handler must not end the process.
-pub(crate) fn dispose(saved: &[Disposition]) {
-    let stop = signals::stop_signal();
-    for signal in 1..65 {
-        let then = saved.iter().find(|d| d.signal == signal);
-        if signal == stop && then.is_none() && signals::is_handled(stop, runtime().stop_handler()) {
-            continue;
-        }
-        let action = then.map_or([0; 4], |d| d.action);
-        // SAFETY: what the kernel gave for this program; handlers are code that is mapped again.
-        unsafe { sys!(libc::SYS_rt_sigaction, signal, action.as_ptr(), 0, 8) };
-    }
 }

@@ -179,7 +179,7 @@ pub fn dies_with() -> u32 {
 /// The runtime's own hosts.
 fn hosts() -> Vec<u32> {
     let agent = Some(AGENT.load(Relaxed)).filter(|&a| a != 0);
-    let mut all: Vec<u32> = keep::if_on().into_iter().flat_map(|k| k.own_hosts()).chain(agent).collect();
+    let mut all: Vec<u32> = keep::if_on().into_iter().flat_map(|k| k.hosts.all()).chain(agent).collect();
     all.sort_unstable();
     all.dedup();
     all
@@ -194,7 +194,7 @@ pub fn is_own_host(tid: u32) -> bool {
 /// Does the process's first host stay, and is it not one that has really ended?
 fn first_stays() -> bool {
     let pid = syscall::getpid();
-    let noted = keep::if_on().map_or_else(follow::first_stays, |k| k.parked.load(Relaxed) == pid);
+    let noted = keep::if_on().map_or_else(follow::first_stays, |k| k.hosts.parked.load(Relaxed) == pid);
     let path = std::ffi::CString::new(format!("/proc/self/task/{pid}/status")).unwrap_or_default();
     noted && maps::read_file(&path).is_some_and(|s| !String::from_utf8_lossy(&s).contains("State:\tZ"))
 }

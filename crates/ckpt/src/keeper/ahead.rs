@@ -91,7 +91,7 @@ impl Keeper {
         // What was noted for a checkpoint that could not be taken still holds.
         let useful = self.grows && !self.unknown && self.ahead.is_none() && self.tracker.notes_writes();
         if useful && !self.expects_a_place() && self.tried != Some(self.generation) {
-            due.saturating_sub(self.settings.interval_ns / 2)
+            due.saturating_sub(self.schedule.interval_ns / 2)
         } else {
             u64::MAX
         }
@@ -125,11 +125,11 @@ impl Keeper {
     /// stop: watching a part of a mapping that is growing would make it two for the kernel. Returns the memory as it was then.
     fn watch_all(&mut self) -> Result<(Vec<Map>, Vec<Run>), No> {
         let began = time::now_ns();
-        self.freeze()?;
+        self.freezer.freeze()?;
         let maps = memory::mappings();
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         self.tracker.watch(&maps);
-        let thawed = self.thaw();
+        let thawed = self.freezer.thaw();
         self.ahead().stop_ns += thawed - began;
         Ok((maps, runs))
     }
@@ -164,7 +164,7 @@ impl Keeper {
     ) -> Result<bool, No> {
         // Somebody who waits for the checkpoint does not wait for this.
         let is_waited_for = keep::get().asking.is_wanted();
-        if self.unknown || self.refused || is_waited_for || !self.tracker.notes_writes() {
+        if self.unknown || self.schedule.refused || is_waited_for || !self.tracker.notes_writes() {
             return Ok(false);
         }
         let unseen = self.unseen(maps, runs);
@@ -228,7 +228,7 @@ impl Keeper {
     /// For long enough to see whether memory goes on changing; but neither a failure waits nor somebody who asks for a checkpoint.
     fn pause(&self) -> Result<(), No> {
         let k = keep::get();
-        let until = time::now_ns() + PAUSE_NS.min(self.settings.interval_ns / 2);
+        let until = time::now_ns() + PAUSE_NS.min(self.schedule.interval_ns / 2);
         while time::now_ns() < until && !k.asking.is_wanted() {
             let bell = k.bell.load(Acquire);
             if k.failed.load(Acquire) > 0 {
@@ -270,7 +270,7 @@ impl Keeper {
     /// The memory as it is, while the program runs.
     pub(super) fn look(&mut self) -> (Vec<Map>, Vec<Run>) {
         let maps = memory::mappings();
-        self.owners.look(&maps);
+        self.resources.shared.owners.look(&maps);
         let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
         (maps, self.without_dead(runs))
     }

@@ -7,13 +7,14 @@
 //!
 //! Only files are copied that are mapped privately. What is shared is data, of any size, and has to stay.
 
-use super::Keeper;
 use crate::image::{self, Description, Map, kept};
 use crate::memory;
+use crate::settings::Settings;
 use crate::sys::lock::Locked;
 use crate::sys::maps;
 use crate::sys::objects;
 use crate::vdso;
+use std::fs::File;
 
 /// What the loader has loaded, by the paths of the mappings: the libraries, and itself.
 static LOADED: Locked<(Vec<String>, String)> = Locked::new((Vec::new(), String::new()));
@@ -32,7 +33,7 @@ pub(crate) fn loaded() -> (Vec<String>, String) {
 }
 
 /// A file that was mapped, and its number.
-pub(crate) struct Known {
+struct Known {
     /// Device and inode, as the kernel tells them of a mapping.
     number: (String, u64),
     /// How to know it again.
@@ -43,10 +44,44 @@ pub(crate) struct Known {
 
 const GONE: &str = " (deleted)";
 
-impl Keeper {
-    /// What files `about` has mapped. If checkpoints are self-contained: copies them.
-    pub(super) fn recognise(&mut self, about: &mut Description) {
-        let mut out: Vec<image::MappedFile> = Vec::new();
+/// What is known of the files that are mapped.
+#[derive(Default)]
+pub(crate) struct MappedFiles {
+    known: Vec<Known>,
+    /// May there be no copies of files that no checkpoint names, or only older ones?
+    is_tidy: bool,
+}
+
+/// What users are to be told, and its kind.
+type Told = (String, String);
+
+/// Copies that are yet to be synced, and what was in the way of others.
+#[derive(Default)]
+pub(super) struct Copied {
+    pub(super) written: Vec<File>,
+    pub(super) told: Vec<Told>,
+}
+
+impl Copied {
+    /// Is there a copy?
+    fn note(&mut self, copy: Result<Option<File>, Told>) -> bool {
+        let why = copy.map(|file| self.written.extend(file)).err();
+        let is_there = why.is_none();
+        self.told.extend(why);
+        is_there
+    }
+}
+
+impl MappedFiles {
+    /// What files `about` has mapped. If checkpoints are self-contained: copies them. `last`: the last
+    /// checkpoint, if there is one.
+    pub(super) fn recognise(
+        &mut self,
+        about: &mut Description,
+        settings: &Settings,
+        last: Option<&Description>,
+    ) -> Copied {
+        let (mut out, mut copied) = (Vec::new(), Copied::default());
         let (mut moved, mut copies) = (Vec::new(), Vec::new());
         let mut known: Vec<Known> = Vec::new();
         let is_apart = memory::apart(&about.maps);
@@ -55,29 +90,14 @@ impl Keeper {
             if known.iter().any(|k| k.number == number) {
                 continue;
             }
-            let before = self.mapped.iter().position(|k| k.number == number);
-            let mut k = match before.map(|i| self.mapped.swap_remove(i)) {
-                Some(k) => k,
-                None => match image::recognise(&m.path) {
-                    Some(file) => Known { number, file, kept: false },
-                    None => continue,
-                },
-            };
-            if self.settings.contained && !k.kept && k.file.sum != 0 && is_private(&about.maps, m) {
-                match kept::keep(&self.settings.dir, &k.file) {
-                    Ok(()) => k.kept = true,
-                    Err(why) => self.tell(
-                        &format!(
-                            "the checkpoints have no copy of {}: {why}; a restart needs that file",
-                            m.path
-                        ),
-                        &m.path,
-                    ),
-                }
+            let Some(mut k) = self.known_as(number, &m.path) else { continue };
+            if settings.contained && !k.kept && k.file.sum != 0 && is_private(&about.maps, m) {
+                let copy = kept::keep(&settings.dir, &k.file, None);
+                k.kept = copied.note(copy.map_err(|why| (no_copy(&m.path, &why), m.path.clone())));
             }
             let mut file = k.file.clone();
             if m.path.ends_with(GONE) && k.kept {
-                file.path = kept::place(&self.settings.dir, &k.file).to_string_lossy().into_owned();
+                file.path = kept::place(&settings.dir, &k.file).to_string_lossy().into_owned();
                 copies.push((k.number.clone(), file.path.clone()));
                 moved.push(kept::Moved { from: k.file.path.clone(), to: file.path.clone() });
             }
@@ -91,36 +111,44 @@ impl Keeper {
             }
         }
         // What is not mapped any more only older checkpoints need.
-        self.has_unnamed |= self.mapped.iter().any(|k| k.kept);
-        self.mapped = known;
-        if let Some(Err(why)) = about.kernel.as_ref().map(|k| vdso::keep_copy(&self.settings.dir, k)) {
-            self.tell(&format!("the checkpoints have no copy of the kernel's vDSO: {why}"), "vDSO");
-        }
+        self.is_tidy &= !self.known.iter().any(|k| k.kept);
+        self.known = known;
+        let of_kernel = about.kernel.as_ref().map_or(Ok(None), |k| vdso::keep_copy(&settings.dir, k));
+        copied.note(of_kernel.map_err(|why| (no_copy("the kernel's vDSO", &why), "vDSO".into())));
         about.mapped = out;
-        about.contained = self.settings.contained;
-        if self.generation > 0 {
-            about.libraries.clone_from(&self.last.libraries);
-            about.loader.clone_from(&self.last.loader);
-            about.executable.clone_from(&self.last.executable);
+        about.contained = settings.contained;
+        if let Some(last) = last {
+            about.libraries.clone_from(&last.libraries);
+            about.loader.clone_from(&last.loader);
+            about.executable.clone_from(&last.executable);
         } else {
             (about.libraries, about.loader) = loaded();
         }
         about.load_from(&moved);
+        copied
+    }
+
+    /// The file with this number, which is mapped as `path`.
+    fn known_as(&mut self, number: (String, u64), path: &str) -> Option<Known> {
+        match self.known.iter().position(|k| k.number == number) {
+            Some(i) => Some(self.known.swap_remove(i)),
+            None => image::recognise(path).map(|file| Known { number, file, kept: false }),
+        }
+    }
+
+    /// A checkpoint is complete, and an older one may be gone: so are the copies that none names any more.
+    pub(super) fn remove_unnamed(&mut self, settings: &Settings) -> Option<Told> {
+        if !settings.contained || self.is_tidy {
+            return None;
+        }
+        let removed = kept::remove_unnamed(&settings.dir).map(|all| self.is_tidy = all);
+        let why = removed.err()?;
+        Some((format!("copies that no checkpoint needs are not removed: {why}"), "unnamed copies".into()))
     }
 }
 
-impl Keeper {
-    /// A checkpoint is complete, and an older one may be gone: so are the copies that none names any more.
-    pub(super) fn remove_unnamed(&mut self) {
-        if !self.settings.contained || !self.has_unnamed {
-            return;
-        }
-        match kept::remove_unnamed(&self.settings.dir) {
-            Ok(all) => self.has_unnamed = !all,
-            Err(why) => self
-                .tell(&format!("copies that no checkpoint needs are not removed: {why}"), "unnamed copies"),
-        }
-    }
+fn no_copy(path: &str, why: &dyn std::fmt::Display) -> String {
+    format!("the checkpoints have no copy of {path}: {why}; a restart needs that file")
 }
 
 /// Has the file of `m` no shared mapping?

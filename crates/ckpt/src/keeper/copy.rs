@@ -28,7 +28,7 @@ type Pages = SmallVec<[Range<u64>; 1]>;
 
 /// What belongs to the checkpoint being taken.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(super) struct Held {
     /// Pages in the staging buffer.
     staged: usize,
     /// Entries of pages that were written from there.
@@ -72,17 +72,17 @@ impl Held {
     }
 
     /// Pages with these `entries` are in the file now.
-    pub(crate) fn wrote(&mut self, entries: &[Entry]) {
+    pub(super) fn wrote(&mut self, entries: &[Entry]) {
         self.done.extend(entries.iter().filter(|e| e.slot != EMPTY));
     }
 
     /// Pages in the staging buffer.
-    pub(crate) fn staged(&self) -> usize {
+    pub(super) fn staged(&self) -> usize {
         self.staged
     }
 
     /// The index of the checkpoint; `old` is the last one's.
-    pub(crate) fn index(mut self, old: &[Entry]) -> Vec<Entry> {
+    pub(super) fn index(mut self, old: &[Entry]) -> Vec<Entry> {
         for &(first, last) in &self.ranges_ahead {
             self.done.extend(self.ahead.entries[first..last].iter().filter(|e| e.slot != EMPTY));
         }

@@ -125,7 +125,7 @@ impl Keeper {
         let stands = |s: &&'static Seat| is_claimed(s) && self.standing.seats.contains(&k.number(s));
         self.alone = seats.iter().all(|s| is_idle(s) || is_in_serial_code(s));
         let all_stand = seats.iter().all(|s| stands(s) || is_idle(s));
-        if !all_stand || k.handlers.load(Relaxed) != 0 {
+        if !all_stand || k.freeze.handlers.load(Relaxed) != 0 {
             self.standing.dead.clear();
         }
         self.at_place = !self.standing.dead.is_empty();

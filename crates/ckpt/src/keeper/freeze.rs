@@ -1,12 +1,13 @@
 //! Stopping every thread, and letting them go on.
 
-use super::strangers::{has_come_to_the_runtime, has_ended, strangers};
-use super::{Keeper, No};
+use super::strangers::{Stranger, has_come_to_the_runtime, has_ended, strangers};
 use crate::keep;
 use crate::requests;
+use crate::resources::resource::No;
 use crate::runtime::runtime;
 use crate::seats::{self, GO, Seat};
-use crate::sys::{futex, pending, signals, syscall, time};
+use crate::settings::Strangers;
+use crate::sys::{futex, pending, signals, silence, syscall, time};
 use core::sync::atomic::{Ordering::*, fence};
 
 /// How long threads may take to answer the freeze signal.
@@ -16,29 +17,38 @@ const AGAIN_NS: u64 = 100_000_000;
 /// How long calls that are being noted, and hosts that are being replaced, are waited for at once.
 const DRAIN_NS: u64 = 1_000_000;
 
-impl Keeper {
+/// Who does that.
+pub(super) struct Freezer {
+    /// Which threads of the program's own are saved.
+    pub(super) saved: Strangers,
+    /// A thread without a seat, and since when it has been seen.
+    pub(super) stranger: Option<Stranger>,
+}
+
+impl Freezer {
     /// Stops every thread. Afterwards exactly those that have arrived must be let go.
     pub(super) fn freeze(&mut self) -> Result<Vec<&'static Seat>, No> {
-        let k = keep::get();
-        k.handlers.store(u32::from(signals::has_handlers(seats::signals() | requests::handled(k))), Relaxed);
+        let (k, f) = (keep::get(), &keep::get().freeze);
+        let handlers = signals::has_handlers(seats::signals() | requests::handled(k));
+        f.handlers.store(u32::from(handlers), Relaxed);
         // Pairs with `transition_begins`: whoever sees the other one's word gives way.
-        k.started.store(1, SeqCst);
+        f.started.store(1, SeqCst);
         fence(SeqCst);
         // Those that have begun end by themselves, and none begins any more: a program that makes files all
         // the time would otherwise never be caught.
         let until = time::now_ns() + DRAIN_NS;
-        while k.transitions.load(SeqCst) > 0 && time::now_ns() < until {
+        while f.transitions.load(SeqCst) > 0 && time::now_ns() < until {
             syscall::sched_yield();
         }
-        if k.transitions.load(SeqCst) > 0 || k.seats.iter().any(|s| s.going.load(Acquire) != 0) {
+        if f.transitions.load(SeqCst) > 0 || k.seats.iter().any(|s| s.going.load(Acquire) != 0) {
             self.thaw();
             return Err(No::Later);
         }
-        if k.agent.load(Acquire) != 0 {
-            k.agent_rests.store(1, Release);
+        if f.agent.load(Acquire) != 0 {
+            f.agent_rests.store(1, Release);
             runtime().ring_agent();
             let until = time::now_ns() + PATIENCE_NS;
-            while k.agent_rests.load(Acquire) != 2 && time::now_ns() < until {
+            while f.agent_rests.load(Acquire) != 2 && time::now_ns() < until {
                 syscall::sched_yield();
             }
         }
@@ -50,35 +60,34 @@ impl Keeper {
             }
         };
         let called: Vec<_> = seats.into_iter().map(|s| (s, s.host.load(Relaxed))).collect();
-        k.counter.store(called.len() as u32, Release);
+        f.counter.store(called.len() as u32, Release);
         for (_, tid) in &called {
             syscall::tgkill(*tid, seats::signal());
         }
-        let until = time::now_ns() + PATIENCE_NS;
-        let mut again = time::now_ns() + AGAIN_NS;
+        let (until, mut again) = (time::now_ns() + PATIENCE_NS, time::now_ns() + AGAIN_NS);
         loop {
-            let left = k.counter.load(Acquire);
+            let left = f.counter.load(Acquire);
             // One that has failed or ended meanwhile does not arrive; another may have taken its seat.
-            if called.iter().all(|(s, tid)| s.hold() || s.host.load(Acquire) != *tid || has_ended(s)) {
-                break;
-            }
+            let silent = called.iter().find(|c| is_silent(c) && !has_ended(c.0));
+            let Some((silent, tid)) = silent else { break };
             let has_died = |s: &Seat| s.logical().is_some_and(|t| t.has_died());
-            let busy = k.transitions.load(SeqCst) > 0
+            let busy = f.transitions.load(SeqCst) > 0
                 || called.iter().any(|(s, _)| has_come_to_the_runtime(s) || has_died(s));
             if busy || time::now_ns() > until {
+                let why = || silence::of(*tid, seats::signal(), silent.tried_at.load(Relaxed));
+                let no = match busy {
+                    true => No::Later,
+                    false => No::Refused(format!("a thread does not answer ({})", why())),
+                };
                 self.thaw();
-                return Err(if busy {
-                    No::Later
-                } else {
-                    No::Refused("a thread does not answer (it blocks signals)".into())
-                });
+                return Err(no);
             }
             send_to_those_not_here(&called);
             if time::now_ns() > again {
                 send_again(&called);
                 again = time::now_ns() + AGAIN_NS;
             }
-            futex::wait_until(&k.counter, left, time::now_ns() + 200_000);
+            futex::wait_until(&f.counter, left, time::now_ns() + 200_000);
         }
         let held: Vec<_> = called.into_iter().map(|(s, _)| s).filter(|s| s.hold()).collect();
         // Threads made while the others were stopped.
@@ -98,13 +107,13 @@ impl Keeper {
     /// Returns the time at which they can: the caller may come to a CPU much later.
     pub(super) fn thaw(&self) -> u64 {
         let k = keep::get();
-        k.started.store(0, SeqCst);
+        k.freeze.started.store(0, SeqCst);
         // All seats: one may have answered late, and wait though this time nobody has called it.
         for s in k.seats.iter().filter(|s| s.hold()) {
             s.order(GO);
         }
         let now = time::now_ns();
-        k.send_orders();
+        k.freeze.send_orders();
         self.wake_agent();
         now
     }
@@ -112,8 +121,8 @@ impl Keeper {
     /// The agent works again.
     pub(super) fn wake_agent(&self) {
         let k = keep::get();
-        k.agent_rests.store(0, Release);
-        futex::wake(&k.agent_rests, 1);
+        k.freeze.agent_rests.store(0, Release);
+        futex::wake(&k.freeze.agent_rests, 1);
     }
 }
 
@@ -125,11 +134,15 @@ fn send_to_those_not_here(called: &[(&'static Seat, u32)]) {
     });
 }
 
+/// Has one of the called not answered, which is still there?
+fn is_silent((s, tid): &&(&'static Seat, u32)) -> bool {
+    !s.hold() && s.host.load(Acquire) == *tid
+}
+
 /// To those of the `called` that have not answered and have no freeze signal waiting: somebody else has taken
 /// it. Twice does no harm: where no freeze is on its way it does nothing.
 fn send_again(called: &[(&'static Seat, u32)]) {
-    let silent = |s: &Seat, tid: u32| !s.hold() && s.host.load(Acquire) == tid;
-    for (_, tid) in called.iter().filter(|(s, tid)| silent(s, *tid)) {
+    for (_, tid) in called.iter().filter(is_silent) {
         if pending::of_host(*tid, 0) & pending::bit(seats::signal()) == 0 {
             syscall::tgkill(*tid, seats::signal());
         }

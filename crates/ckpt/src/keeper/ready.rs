@@ -7,11 +7,12 @@
 //! their logs. If that is worth it, which depends on the disk: a little is written twice first, and the times
 //! are compared.
 
-use super::{Copying, Keeper};
+use super::Keeper;
 use crate::image::PAGE;
 use crate::keep as kept;
 use crate::ranges;
 use crate::say;
+use crate::settings::Copying;
 use crate::slots::Slots;
 use crate::sys;
 use crate::sys::keep::{self, FILLER, FILLER_SIZE};
@@ -72,7 +73,7 @@ impl Keeper {
             return u64::MAX;
         }
         let now = time::now_ns();
-        let begin = due.saturating_sub(self.settings.interval_ns / 4);
+        let begin = due.saturating_sub(self.schedule.interval_ns / 4);
         let is_short = self.store.reached() < ready.wanted;
         if now < begin || (now < ready.again && !is_short) {
             return begin.max(ready.again);
@@ -84,7 +85,7 @@ impl Keeper {
             }
             return 0;
         }
-        ready.again = now + self.settings.interval_ns / PARTS;
+        ready.again = now + self.schedule.interval_ns / PARTS;
         if self.write_ahead().is_err() {
             return 0; // a failure, or everything is unknown now
         }
@@ -130,7 +131,7 @@ impl Keeper {
                 Some(i) => self.store.overwrite(content, from + i * FILLER_SIZE / PAGE)?,
             }
             took[i / TRIED] += time::now_ns() - began;
-            if took[0] + took[1] > self.settings.interval_ns / PARTS {
+            if took[0] + took[1] > self.schedule.interval_ns / PARTS {
                 took = [0; 2];
                 break;
             }

@@ -2,21 +2,15 @@
 
 use super::{Keeper, No};
 use crate::image::{self, Attributes, Context, Entry, Map, PAGE};
+use crate::resources::resource::Back;
 use crate::rewind::NO;
 use crate::runtime::{WentBack, runtime};
 use crate::seats::{self, LEAVE, PARK, Seat, TAKE};
 use crate::sys;
-use crate::sys::cpu_time::{self, Used};
-use crate::sys::{futex, host, mutexes, out, pending, syscall, time};
+use crate::sys::{cpu_time::Used, futex, guards, host, mutexes, out, syscall, time};
 use crate::tracker::Run;
-use crate::{
-    alarms, apart, attributes, command_line, files, keep, masks, membarriers, memory, process, ranges, say,
-    semaphore_sets, shared, streams, timers, vdso, xsave,
-};
+use crate::{apart, attributes, children, ends, keep, memory, ranges, say, vdso, xsave};
 use core::sync::atomic::Ordering::*;
-
-/// Linux 6.13; libc has no name for it yet.
-const MADV_GUARD_REMOVE: i32 = 103;
 
 /// How long a rollback tries to stop all threads. A checkpoint can do without one that comes or goes and
 /// has no CPU, or waits for a slow disk; here the program would end.
@@ -39,18 +33,20 @@ impl Keeper {
             }
         }
         k.failed.store(0, Release);
+        if let Err(e) = ends::take_back() {
+            stop(&format!("that the program has ended is noted, which cannot be undone: {}", sys::why(e)));
+        }
         // Whoever has asked for one will not have asked.
         k.rewind.asked.store(NO, Relaxed);
-        let ended = process::end_children().unwrap_or_else(|why| stop(&why));
-        let now = process::children_ended();
-        let others = ended > 0 || now != self.children_ended;
+        let ended = children::end_children().unwrap_or_else(|why| stop(&why));
+        let others = ended > 0 || self.resources.children.have_ended();
         if let Some(what) = apart::what() {
             stop(what);
         }
         if let Some(why) = k.journal.no_way_back(self.last.era) {
             stop_for_good(&why);
         }
-        let since = self.streams.since(self.generation, &self.last, others);
+        let since = self.resources.streams.since(self.generation, &self.last, others);
         if let Some(what) = since.lost {
             stop_for_want_of(&what);
         }
@@ -62,7 +58,6 @@ impl Keeper {
                 self.generation
             ));
         }
-        self.children_ended = now;
         self.put_back(&seats, began, &again).unwrap_or_else(|why| stop(&why));
     }
 
@@ -70,7 +65,7 @@ impl Keeper {
     pub(super) fn stop_all(&mut self, began: u64) -> Result<Vec<&'static Seat>, String> {
         let k = keep::get();
         loop {
-            match self.freeze() {
+            match self.freezer.freeze() {
                 Ok(s) => return Ok(s),
                 Err(No::Refused(why)) if time::now_ns() - began > PATIENCE_NS => return Err(why),
                 Err(_) => {
@@ -85,8 +80,8 @@ impl Keeper {
     /// Says what the rollback that began at `began` has done for those who asked for it.
     fn close_records(&self, began: u64) {
         let k = keep::get();
-        let lost = began.saturating_sub(k.taken_ns.load(Relaxed));
-        k.taken_ns.store(time::now_ns(), Relaxed);
+        let lost = began.saturating_sub(k.last.taken_ns.load(Relaxed));
+        k.last.taken_ns.store(time::now_ns(), Relaxed);
         runtime().went_back(&WentBack {
             generation: self.generation,
             region: self.last.region,
@@ -105,13 +100,12 @@ impl Keeper {
     ) -> Result<(), String> {
         let k = keep::get();
         let contexts = self.last.contexts.clone();
-        attributes::resource_limits::lift();
-        self.advice.about_to_go_back();
+        self.resources.leave();
         // Threads that did not exist then go first: the kernel writes to their memory as they end.
         let stays = |s: &Seat| contexts.iter().any(|c| c.thread_pointer == s.thread_pointer.load(Relaxed));
         let leaving: Vec<_> = seats.iter().filter(|s| !stays(s)).collect();
         leaving.iter().for_each(|s| s.order(LEAVE));
-        k.send_orders();
+        k.freeze.send_orders();
         // The first host's id stays as long as the process.
         for tid in leaving.iter().map(|s| s.host.load(Relaxed)).filter(|tid| *tid != syscall::getpid()) {
             while syscall::tgkill(tid, 0) {
@@ -124,13 +118,8 @@ impl Keeper {
             .map(|s| (k.number(s), s.thread_pointer.load(Relaxed)))
             .collect();
         self.put_memory_back()?;
-        self.put_the_rest_back(false)?;
-        // What threads have been sent since, they will be sent again.
-        let ours = seats::signals();
-        let hosts = carriers.iter().map(|(n, _)| k.seats[*n as usize].host.load(Relaxed));
-        let waiting = hosts.fold(0, |set, tid| set | pending::of_host(tid, ours));
-        pending::forget(waiting & !pending::set_of(0, "ShdPnd").unwrap_or(0));
-        masks::dispose(&self.last.signals);
+        let host = |(n, _): &(u32, usize)| k.seats[*n as usize].host.load(Relaxed);
+        self.put_the_rest_back(false, &carriers.iter().map(host).collect::<Vec<_>>())?;
         // Before the threads go on: the program may end at once.
         self.close_records(began);
         if self.settings.verbose >= 1 {
@@ -175,18 +164,17 @@ impl Keeper {
             }
             orders.push((s, carrier.is_some(), &c.attributes));
         }
-        process::send_pending(self.last.pending);
         // One number for all processes of the run: what was arranged in another one does not count here,
         // either.
         let before = crate::state()[image::state::EPOCH].fetch_add(1, Relaxed);
         k.epoch.store(before as u32 + 1, Relaxed);
-        k.started.store(0, SeqCst);
+        k.freeze.started.store(0, SeqCst);
         let rollback = k.ready.load(Relaxed) != 0;
         let mut without = false;
         for (s, has_host, of_thread) in &orders {
             let tid = match has_host {
                 true => s.host.load(Relaxed),
-                false => s.make_host().ok_or("the system gives no thread for one that failed")?,
+                false => s.make_host().ok_or("the system gives no host for a thread (ulimit -u?)")?,
             };
             // Before any of them goes on, and sends it a signal, say: it would hear that there is no such
             // thread.
@@ -204,9 +192,9 @@ impl Keeper {
             without |= less;
             attributes::put_back(tid, of_thread)?;
         }
-        timers::put_back(&self.last)?;
-        alarms::put_back(&self.last)?;
-        self.forbid_again(rollback)?;
+        for what in self.resources.resume(!rollback, &self.last)? {
+            self.tell(&format!("a rollback cannot put back {what}: the program goes on so"), &what);
+        }
         // A host that is not asleep goes on as soon as it has its order.
         orders.iter().for_each(|(s, ..)| s.order(TAKE));
         if without {
@@ -216,58 +204,18 @@ impl Keeper {
                 "capabilities",
             );
         }
-        k.send_orders();
-        self.wake_agent();
+        k.freeze.send_orders();
+        self.freezer.wake_agent();
         Ok(())
     }
 
-    /// Limits, and what the process has forbidden itself, hold again: after all else.
-    fn forbid_again(&mut self, rollback: bool) -> Result<(), String> {
-        let mut left = attributes::put_limits_back(&self.last.limits, !rollback)?;
-        left.extend(attributes::values::put_back(&self.last.values, rollback)?);
-        for what in left {
-            self.tell(&format!("a rollback cannot put back {what}: the program goes on so"), &what);
-        }
-        Ok(())
-    }
-
-    fn put_the_rest_back(&mut self, new_process: bool) -> Result<(), String> {
-        if new_process {
-            cpu_time::process_goes_on(self.last.used.map(|[ns, user, system]| Used { ns, user, system }));
-        }
-        keep::get().journal.undo(self.last.era, self.settings.files)?;
-        if !new_process {
-            process::put_back(&self.last)?;
-        }
-        if new_process {
-            membarriers::put_back(self.last.registered.registrations)?;
-            apart::begin();
-            command_line::put_back();
-        }
-        semaphore_sets::put_back(&self.last.registered.semaphores, self.last.pid, new_process)?;
-        keep::get().sent.expect(&self.last.sent);
-        files::put_back(&self.last.files, &self.ours(), new_process, &self.store)?;
-        shared::put_back(&self.last, &self.store)?;
-        self.advice.put_back(&self.last.maps, new_process)?;
-        if new_process {
-            out::begin_anew(self.last.files.iter().any(|f| f.fd == 2 && f.inherited));
-            keep::get().sent.forget_cut(&self.last.sent, &self.last.files);
-            // It has been given others in their place.
-            for f in self.last.files.iter_mut().filter(|f| f.inherited && !f.regular) {
-                f.path = streams::path_of(f.fd);
-            }
-        }
-        self.streams.go_back(&self.last.files);
-        match new_process {
-            // It has been put where it was.
-            true => self.last.sent = keep::get().sent.positions(),
-            false => {
-                keep::get().sent.go_back(&self.last.sent);
-                keep::get().received.go_back(&self.last.received);
-            }
-        }
+    /// What the kernel keeps of the process is what it was; `hosts` go on.
+    fn put_the_rest_back(&mut self, new_process: bool, hosts: &[u32]) -> Result<(), String> {
+        let (ours, files) = (self.ours(), self.settings.files);
+        let to = Back { new_process, hosts, ours: &ours, files, store: &self.store };
+        self.resources.put_back(&to, &mut self.last)?;
         // Some threads get new hosts.
-        mutexes::follow_after_return(keep::get().own_hosts());
+        mutexes::follow_after_return(keep::get().hosts.all());
         Ok(())
     }
 
@@ -292,6 +240,7 @@ impl Keeper {
         self.store.index = index;
         r?;
         memory::protect(&made);
+        self.tracker.put_guards_back(&runs, &maps)?;
         let missing = self.poison(&maps)?;
         self.tracker.arm_all(&maps, &self.crew);
         self.unknown = !self.tracker.notes_writes();
@@ -357,9 +306,7 @@ impl Keeper {
             let to = e.page as usize * PAGE;
             let wrote = self.door.write(to, bytes) || {
                 // They may have become guards since.
-                // SAFETY: private memory of the program, whose threads are frozen.
-                unsafe { sys!(libc::SYS_madvise, to, bytes.len(), MADV_GUARD_REMOVE) };
-                self.door.write(to, bytes)
+                guards::change(&[(to, to + bytes.len())], &[]).is_ok() && self.door.write(to, bytes)
             };
             if !wrote {
                 return Err(format!("the memory at {to:x} cannot be written"));
@@ -397,7 +344,7 @@ impl Keeper {
     ) -> Result<(), String> {
         let contexts = self.last.contexts.clone();
         self.unknown = true;
-        attributes::resource_limits::lift();
+        self.resources.leave();
         let surroundings = attributes::Surroundings::take();
         let place = out::place();
         let done = self.put_memory_back();
@@ -407,7 +354,7 @@ impl Keeper {
         memory::number_anew(&mut self.last.maps);
         vdso::is_free(&contexts, &self.last.maps)?;
         xsave::adapt(&contexts, &self.last)?;
-        self.put_the_rest_back(true)?;
+        self.put_the_rest_back(true, &[])?;
         if let Some(n) = threads {
             let initial = contexts.iter().find(|c| c.initial).map(|c| c.thread);
             first.assign(initial.ok_or("the initial thread is not in it")?);
@@ -417,7 +364,6 @@ impl Keeper {
                 None => return Err("the initial thread has never used OpenMP".into()),
             }
         }
-        masks::dispose(&self.last.signals);
         // Locks note their holders' ids of then: none of these must be another thread's now. In a container
         // that has just begun the next ids are the same.
         let former = former_ids(&contexts);
@@ -427,9 +373,9 @@ impl Keeper {
         let me = syscall::getpid();
         if former.iter().any(|(whose, id)| *id == me && *whose != tp) {
             // As if its first host had failed.
-            k.parked.store(me, Release);
+            k.hosts.parked.store(me, Release);
             first.order(PARK);
-            k.send_orders();
+            k.freeze.send_orders();
             return self.hand_out(&contexts, &[]);
         }
         let number = k.number(first);

@@ -4,9 +4,9 @@
 use super::Keeper;
 use crate::keep::{self, Keep};
 use crate::rewind::{ASKED, NO, REFUSED};
+use crate::say;
 use crate::seats::Seat;
 use crate::sys::{futex, maps, time};
-use crate::{process, say};
 use core::sync::atomic::Ordering::*;
 use std::ffi::CString;
 
@@ -49,7 +49,7 @@ impl Keeper {
         };
         if k.failed.load(Acquire) > 0 {
             // It is answered first, and goes back further.
-            self.thaw();
+            self.freezer.thaw();
             return;
         }
         // One that is about to stop may do so only when the thread that has asked comes to a barrier.
@@ -57,7 +57,7 @@ impl Keeper {
         let against = if stops { Some(ABOUT_TO_STOP.into()) } else { self.stands_against(k) };
         if let Some(why) = against {
             refuse(k, &why);
-            self.thaw();
+            self.freezer.thaw();
             return;
         }
         k.rewind.asked.store(NO, Relaxed);
@@ -74,15 +74,15 @@ impl Keeper {
         if k.rewind.point.load(Relaxed) != self.generation {
             return Some("another checkpoint was taken meanwhile".into());
         }
-        let against = process::obstacles().or_else(|| k.journal.no_way_back(self.last.era));
+        let against = self.resources.obstacle().or_else(|| k.journal.no_way_back(self.last.era));
         if against.is_some() {
             return against;
         }
-        let others = process::children_ended() != self.children_ended;
+        let others = self.resources.children.have_ended();
         if others {
             return Some("it has started other processes".into());
         }
-        let since = self.streams.since(self.generation, &self.last, others);
+        let since = self.resources.streams.since(self.generation, &self.last, others);
         if let Some(why) = since.lost.or(since.again.into_iter().next()) {
             return Some(why);
         }
@@ -128,7 +128,7 @@ fn written(k: &Keep) -> Option<u64> {
         let path = CString::new(format!("/proc/self/{whose}io")).ok()?;
         of_io(&String::from_utf8_lossy(&maps::read_file(&path)?))
     };
-    let hosts = k.own_hosts();
+    let hosts = k.hosts.all();
     let own: u64 = hosts.filter_map(|h| by(&format!("task/{h}/"))).sum();
     Some(by("")?.saturating_sub(own))
 }

@@ -10,10 +10,11 @@ use super::{Keeper, No};
 use crate::busy::BLOCK;
 use crate::cow::{Balance, CLOSED, Failure, How, PAGES, PLACES, Pool, Window};
 use crate::crew;
-use crate::image::{Map, PAGE};
+use crate::image::{Entry, Map, PAGE};
 use crate::memory;
 use crate::ranges;
 use crate::say;
+use crate::settings::Copying;
 use crate::sys::time;
 use crate::tracker::{Run, changed, is_among};
 use std::sync::Arc;
@@ -38,20 +39,6 @@ const FEW: u32 = 16;
 /// Checkpoints that are taken otherwise at most after something was lost, or threads have waited for too long.
 const MOST_STOPPED: u32 = 1 << 10;
 
-/// When memory is copied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Copying {
-    /// While the program runs, where much has changed as a whole.
-    #[default]
-    Auto,
-    /// While the threads are frozen.
-    Stopped,
-    /// While the program runs, wherever that is possible: for tests.
-    Running,
-    /// As `Auto`, but from a block on: for tests.
-    Small,
-}
-
 impl Copying {
     /// Bytes from which on memory is worth looking at for copying it while the program runs.
     pub(super) fn worth_it(self) -> usize {
@@ -75,6 +62,8 @@ pub(super) struct Stopped {
     next: u32,
     /// For how much longer threads have waited for single pages than holding writes has spared them.
     waited_ns: u64,
+    /// The time from one checkpoint to the next, which has just become whole; 0: none has.
+    pub after_ns: u64,
 }
 
 impl Stopped {
@@ -87,7 +76,7 @@ impl Stopped {
 
 impl Default for Stopped {
     fn default() -> Self {
-        Self { checkpoints: 0, next: 1, waited_ns: 0 }
+        Self { checkpoints: 0, next: 1, waited_ns: 0, after_ns: 0 }
     }
 }
 
@@ -245,7 +234,8 @@ impl Keeper {
     /// Copies and writes what is `running`, while the program runs.
     pub(super) fn copy_running(&mut self, running: Running, held: &mut Held) -> Result<(), No> {
         let (Some(guard), Some(how)) = (self.tracker.guard(), running.how) else { return Ok(()) };
-        let window = Window::open(guard, &how, &mut self.store, held);
+        let mut wrote = |entries: &[Entry]| held.wrote(entries);
+        let window = Window::open(guard, &how, &mut self.store, &mut wrote);
         self.crew.share(crew::MOST, &|_| window.work());
         let done = window.close();
         self.store.index = Arc::unwrap_or_clone(how.old);
@@ -260,10 +250,12 @@ impl Keeper {
         }
     }
 
-    /// After a checkpoint: has writes noted instead of held, in a stop of its own, if threads have waited for too long in the `ns` until then, and in all for
+    /// After a checkpoint: has writes noted instead of held, in a stop of its own, if threads have waited for too long until then, and in all for
     /// longer than holding has spared them and the stop takes. Much changes here and there. If it is not possible now everything stays.
-    pub(super) fn stop_holding(&mut self, ns: u64) {
-        let Some(guard) = self.tracker.guard().filter(|_| !self.tracker.held().is_empty()) else { return };
+    pub(super) fn stop_holding(&mut self) {
+        let ns = core::mem::take(&mut self.stopped.after_ns);
+        let is_due = ns > 0 && !self.tracker.held().is_empty();
+        let Some(guard) = self.tracker.guard().filter(|_| is_due) else { return };
         let Balance { opened, changed: copied } = guard.balance();
         let waited_ns = opened * WAIT_NS;
         let all_ns = &mut self.stopped.waited_ns;
@@ -275,7 +267,7 @@ impl Keeper {
         *all_ns = 0;
         self.stopped.again(FEW);
         let began = time::now_ns();
-        if self.freeze().is_err() {
+        if self.freezer.freeze().is_err() {
             return;
         }
         let maps = memory::mappings();
@@ -285,7 +277,7 @@ impl Keeper {
             self.ahead = Some(Ahead::of(&self.store.dense, &written));
             self.tracker.note_held(&maps, &self.crew);
         }
-        let thawed = self.thaw();
+        let thawed = self.freezer.thaw();
         if let Some(ahead) = &mut self.ahead {
             ahead.stop_ns += thawed - began;
         }
@@ -310,20 +302,7 @@ mod tests {
     use super::*;
 
     fn map(start: usize, end: usize, prot: i32, inode: u64) -> Map {
-        let (dev, path) = (String::new(), String::new());
-        Map {
-            start,
-            end,
-            prot,
-            shared: false,
-            offset: 0,
-            dev,
-            inode,
-            path,
-            content: None,
-            said: String::new(),
-            policy: None,
-        }
+        Map { start, end, prot, inode, ..Map::default() }
     }
 
     #[test]

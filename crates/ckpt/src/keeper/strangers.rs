@@ -12,9 +12,10 @@
 //! the thread that the program began with, as long as it has not come to the runtime: checkpoints begin
 //! before the first region.
 
-use super::{Keeper, No};
+use super::freeze::Freezer;
 use crate::keep;
 use crate::notified;
+use crate::resources::resource::No;
 use crate::seats::Seat;
 use crate::settings::Strangers;
 use crate::sys;
@@ -24,7 +25,7 @@ use core::sync::atomic::Ordering::*;
 
 const BLOCKS: &str = "a thread of the program's own blocks signals";
 
-impl Keeper {
+impl Freezer {
     /// The seats of all threads; strangers get theirs if they may be saved.
     pub(super) fn seats(&mut self) -> Result<Vec<&'static Seat>, No> {
         let k = keep::get();
@@ -70,11 +71,11 @@ impl Keeper {
 
     /// Is there no checkpoint while the program has this thread of its own?
     fn stands_in_the_way(&mut self, tid: u32) -> Option<No> {
-        if self.settings.strangers == Strangers::All || notified::is_helper(tid) {
+        if self.saved == Strangers::All || notified::is_helper(tid) {
             return None;
         }
         let waits = waiting::of(tid);
-        let saved = self.settings.strangers == Strangers::Inside && waits == Waits::Inside;
+        let saved = self.saved == Strangers::Inside && waits == Waits::Inside;
         (!saved).then(|| self.stranger(tid, &own(tid, waits)))
     }
 
@@ -146,7 +147,9 @@ fn hosts() -> Vec<u32> {
 fn without_seat(mut tids: Vec<u32>, seats: &[&'static Seat]) -> Vec<u32> {
     let k = keep::get();
     tids.retain(|&t| {
-        !seats.iter().any(|s| s.host.load(Relaxed) == t) && !k.is_own(t) && k.parked.load(Relaxed) != t
+        !seats.iter().any(|s| s.host.load(Relaxed) == t)
+            && !k.hosts.is_own(t)
+            && k.hosts.parked.load(Relaxed) != t
     });
     tids
 }

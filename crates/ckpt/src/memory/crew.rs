@@ -2,6 +2,7 @@
 //! have nothing else to do; while they run, work on one CPU only would hold up a whole team that waits for each other.
 
 use crate::keep;
+use crate::own_hosts::CREW;
 use crate::round::Round;
 use crate::sys::limits;
 use crate::sys::{host, keep as region};
@@ -15,7 +16,7 @@ pub(crate) fn cpus() -> u64 {
 }
 
 /// Memory is as fast as it gets with so many hosts.
-pub(crate) const MOST: usize = 8;
+pub(crate) const MOST: usize = CREW;
 
 type Work = *const (dyn Fn(usize) + Sync);
 
@@ -46,7 +47,7 @@ impl Crew {
             next: AtomicUsize::new(0),
         });
         self.0 = Some(shared);
-        for own in keep::get().crew.iter().take(limits::at_load().len().saturating_sub(1)) {
+        for own in keep::get().hosts.crew.iter().take(limits::at_load().len().saturating_sub(1)) {
             let (Some(stack), Some(tp)) = (host::new_kept_stack(), host::own_thread_pointer()) else {
                 return;
             };

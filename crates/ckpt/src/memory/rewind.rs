@@ -52,8 +52,8 @@ pub fn point() -> Result<u64, String> {
         // Nothing is to be written to disk while times are taken.
         until_written(k);
         // One that was under way already was begun before; others may have asked, too.
-        if k.taken_ns.load(Acquire) >= asked_ns {
-            return Ok(k.generation.load(Acquire));
+        if k.last.taken_ns.load(Acquire) >= asked_ns {
+            return Ok(k.last.generation.load(Acquire));
         }
     }
     let why = k.rewind.why.get();

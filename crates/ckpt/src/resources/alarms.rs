@@ -1,6 +1,7 @@
 //! The process' interval timers (setitimer, alarm) are part of a checkpoint: the time that was left, by the
 //! clock that each counts, and the interval. What one has sent and nobody has taken is, too.
 
+use super::resource::{Back, Frozen, No, Resource};
 use crate::image::Description;
 use crate::sys;
 use crate::sys::{pending, syscall};
@@ -14,6 +15,36 @@ type Alarm = [u64; 2];
 
 /// How often it is looked whether none has expired while signals were looked for.
 const LOOKS: usize = 100;
+
+/// All three.
+#[derive(Default)]
+pub(crate) struct Alarms;
+
+impl Resource for Alarms {
+    fn look(&mut self, _: &Frozen, about: &mut Description) -> Result<(), No> {
+        let (alarms, sent) = saved();
+        about.alarms = alarms;
+        // Nobody tells the next process that a timer has sent it.
+        about.pending |= sent;
+        Ok(())
+    }
+
+    fn put_back(&mut self, to: &Back, _: &mut Description) -> Result<(), String> {
+        if !to.new_process {
+            stop();
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self, _: bool, about: &Description) -> Result<Vec<String>, String> {
+        for (which, alarm) in about.alarms.iter().enumerate().filter(|(_, a)| a[0] != 0) {
+            if which >= SIGNALS.len() || !start(which, *alarm) {
+                return Err("the system does not give the program its interval timer back (setitimer)".into());
+            }
+        }
+        Ok(Vec::new())
+    }
+}
 
 fn set() -> u64 {
     SIGNALS.iter().fold(0, |set, s| set | pending::bit(*s))
@@ -47,7 +78,7 @@ fn goes_on(which: usize, a: &mut Alarm) {
 }
 
 /// All three, and which of their signals wait for the process. Its threads are frozen.
-pub(crate) fn saved() -> (Vec<Alarm>, u64) {
+fn saved() -> (Vec<Alarm>, u64) {
     let all = || [0, 1, 2].map(now);
     let mut alarms = all();
     let mut waits = 0;
@@ -65,7 +96,7 @@ pub(crate) fn saved() -> (Vec<Alarm>, u64) {
 
 /// For a rollback: they stop, and what they have sent since the checkpoint has not been sent. All signals are
 /// blocked, the program's threads are frozen.
-pub(crate) fn stop() {
+fn stop() {
     for which in 0..SIGNALS.len() {
         start(which, [0, 0]);
     }
@@ -80,16 +111,6 @@ pub(crate) fn stop() {
         // SAFETY: what the kernel has written.
         unsafe { sys!(libc::SYS_rt_sigqueueinfo, syscall::getpid(), info[0] as i32, info.as_ptr()) };
     }
-}
-
-/// Starts them again, for threads that have their hosts; the program does not run.
-pub(crate) fn put_back(about: &Description) -> Result<(), String> {
-    for (which, alarm) in about.alarms.iter().enumerate().filter(|(_, a)| a[0] != 0) {
-        if which >= SIGNALS.len() || !start(which, *alarm) {
-            return Err("the system does not give the program its interval timer back (setitimer)".into());
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 //! what such a thread sees. So from then on there are no checkpoints, and no way back to an older one within
 //! the process. So it is with what the program has done to something outside that keeps no older state.
 
+use super::resource::{Back, Resource};
+use crate::image::Description;
 use crate::sys;
 use crate::sys::tables::calls_instead;
 use core::ffi::{c_int, c_long, c_uint};
@@ -54,6 +56,23 @@ fn root() -> [u64; 2] {
 /// The process begins, or goes on as another one.
 pub(crate) fn begin() {
     ROOT.iter().zip(root()).for_each(|(w, v)| w.store(v, Relaxed));
+}
+
+/// What sets it apart.
+#[derive(Default)]
+pub(crate) struct Apart;
+
+impl Resource for Apart {
+    fn obstacle(&self) -> Option<String> {
+        what().map(Into::into)
+    }
+
+    fn put_back(&mut self, to: &Back, _: &mut Description) -> Result<(), String> {
+        if to.new_process {
+            begin();
+        }
+        Ok(())
+    }
 }
 
 /// What cannot be put back.

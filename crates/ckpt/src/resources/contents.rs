@@ -5,8 +5,8 @@
 //! reads all of it while the threads are frozen — nobody says what has changed in a file — and writes the pages whose checksums are
 //! different. So there is a limit for what is saved (PROMP_CKPT_FILES).
 
-use crate::files;
 use crate::image::{self, Entry, Map, OpenFile, PAGE};
+use crate::open_descriptors;
 use crate::store::Store;
 use crate::sys;
 use crate::sys::{locks, syscall};
@@ -171,7 +171,7 @@ pub(crate) fn put_back(all: &[OpenFile], store: &Store) -> Result<(), String> {
         let opened =
             Opened::new(f).map_err(|why| format!("{}: cannot be opened for its content: {why}", f.path))?;
         opened.set_anywhere(true);
-        let length = files::length_of(f.fd);
+        let length = open_descriptors::length_of(f.fd);
         let first = store.index.partition_point(|e: &Entry| e.page < pages.start);
         let mut entries = store.index[first..].iter().peekable();
         for p in pages {

@@ -1,67 +1,17 @@
 //! Open files: what can be put back, and what makes a checkpoint impossible.
 
+use super::resource::{Back, Frozen, No, Resource};
+use super::{contents, directories, file_locks};
 use crate::anonymous::{self, Anonymous};
-use crate::image::{OpenFile, Origin, Peculiarity};
+use crate::image::{Description, OpenFile, Origin, Peculiarity};
 use crate::journal::links;
+use crate::keep;
+use crate::open_descriptors::{Inherited, length_of, numbers, unread};
 use crate::pipes::own;
-use crate::store::Store;
 use crate::sys;
-use crate::sys::maps;
-use crate::{contents, directories, file_locks};
 use std::fs;
 use std::os::fd::{AsRawFd, IntoRawFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-
-/// Numbers of the open descriptors.
-pub(crate) fn numbers() -> Vec<i32> {
-    let mut all: Vec<i32> =
-        maps::names(c"/proc/thread-self/fd").iter().filter_map(|n| n.parse().ok()).collect();
-    // The listing's own descriptor is closed by now.
-    // SAFETY: plain call.
-    all.retain(|fd| unsafe { sys!(libc::SYS_fcntl, *fd, libc::F_GETFD) } >= 0);
-    all.sort_unstable();
-    all
-}
-
-/// A descriptor that the program was started with, and what was behind it: `dup2` and `freopen` may have put something else there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inherited {
-    /// Descriptor.
-    pub fd: i32,
-    /// Device and inode.
-    pub file: (u64, u64),
-    /// Is it a pipe?
-    pub pipe: bool,
-    /// Is it a log: a file that is only written to, at its end?
-    pub log: bool,
-    /// O_RDONLY, O_WRONLY or O_RDWR.
-    pub access: i32,
-}
-
-/// What is behind `fds` now.
-pub(crate) fn behind(fds: impl IntoIterator<Item = i32>) -> Vec<Inherited> {
-    let it = |fd| {
-        let m = fs::metadata(format!("/proc/thread-self/fd/{fd}")).ok()?;
-        let (file, pipe) = ((m.dev(), m.ino()), m.file_type().is_fifo());
-        let access = flags_of(fd) & libc::O_ACCMODE;
-        let log = m.is_file() && access == libc::O_WRONLY && is_at_its_end(fd, m.size());
-        Some(Inherited { fd, file, pipe, log, access })
-    };
-    fds.into_iter().filter_map(it).collect()
-}
-
-/// Is what is written to the file behind `fd`, of `length`, written to its end?
-fn is_at_its_end(fd: i32, length: u64) -> bool {
-    // SAFETY: plain call.
-    let at = unsafe { sys!(libc::SYS_lseek, fd, 0, libc::SEEK_CUR) };
-    flags_of(fd) & libc::O_APPEND != 0 || at == length as isize
-}
-
-/// The status flags of a descriptor, with its access mode.
-pub(crate) fn flags_of(fd: i32) -> i32 {
-    // SAFETY: plain call.
-    unsafe { sys!(libc::SYS_fcntl, fd, libc::F_GETFL) as i32 }
-}
 
 /// The name of what is behind a descriptor. What the kernel tells of this process has the name that it has in any process.
 fn name_behind(fd: i32) -> Option<String> {
@@ -79,7 +29,7 @@ fn name_behind(fd: i32) -> Option<String> {
 
 /// Open descriptors but those in `ours`; the error says what cannot be saved. Streams among `inherited`, which the program was
 /// started with, are its surroundings: they stay as they are.
-pub(crate) fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, String> {
+fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, String> {
     let mut all: Vec<OpenFile> = Vec::new();
     let mut anonymous = Anonymous::default();
     for fd in numbers() {
@@ -180,24 +130,6 @@ fn harmless_device(path: &str) -> bool {
     NAMES.contains(&path) || path.starts_with("/dev/pts/")
 }
 
-/// Is it a pipe, with a name or without?
-pub(crate) fn is_pipe(fd: i32) -> bool {
-    fs::metadata(format!("/proc/thread-self/fd/{fd}")).is_ok_and(|m| m.file_type().is_fifo())
-}
-
-/// Was it opened for reading?
-pub(crate) fn is_readable(fd: i32) -> bool {
-    flags_of(fd) & libc::O_ACCMODE != libc::O_WRONLY
-}
-
-/// Bytes that can be read from a pipe or socket.
-pub(crate) fn unread(fd: i32) -> i32 {
-    let mut n = 0i32;
-    // SAFETY: the kernel writes an integer; it fails for the writing end.
-    unsafe { sys!(libc::SYS_ioctl, fd, libc::FIONREAD, &raw mut n) };
-    if is_readable(fd) { n } else { 0 }
-}
-
 /// Do two descriptors share their offset and flags, because one was made from the other? No, where the system does not tell.
 fn is_one(a: i32, b: i32) -> bool {
     compared(a, b) == Some(true)
@@ -227,18 +159,24 @@ pub(crate) fn described(fd: i32, f: &OpenFile) -> Option<OpenFile> {
     })
 }
 
-/// Length of the file behind a descriptor.
-pub(crate) fn length_of(fd: i32) -> u64 {
-    fs::metadata(format!("/proc/thread-self/fd/{fd}")).map_or(0, |m| m.size())
+/// Open files.
+#[derive(Default)]
+pub(crate) struct Files;
+
+impl Resource for Files {
+    fn look(&mut self, process: &Frozen, about: &mut Description) -> Result<(), No> {
+        about.files = open_files(process.ours, process.inherited)?;
+        Ok(())
+    }
+
+    /// With their content; the error names the one that could not be put back.
+    fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
+        keep::get().sent.expect(&about.sent);
+        put_back(&about.files, to)
+    }
 }
 
-/// Puts open files back, with the content that `store` has of them; the error names the one that could not be.
-pub(crate) fn put_back(
-    saved: &[OpenFile],
-    ours: &[i32],
-    new_process: bool,
-    store: &Store,
-) -> Result<(), String> {
+fn put_back(saved: &[OpenFile], &Back { ours, new_process, store, .. }: &Back) -> Result<(), String> {
     match new_process {
         true => duplicate(saved)?,
         false => saved
@@ -417,7 +355,7 @@ pub(crate) fn put_length_back(s: &OpenFile) -> Result<(), String> {
         return Err(wrong("go back to the saved offset", r));
     }
     let length = length_of(s.fd);
-    if s.inherited && crate::keep::get().sent.keeps_a_log(s, length) {
+    if s.inherited && keep::get().sent.keeps_a_log(s, length) {
         // Others have written to it, too: nothing is cut, and what is sent again is left out.
         // SAFETY: as above.
         unsafe { sys!(libc::SYS_lseek, s.fd, 0, libc::SEEK_END) };

@@ -7,12 +7,17 @@
 //!
 //! A set with a key is for others, too (`system_v.rs`).
 
-use crate::process;
+use super::children::children_ended;
+use super::resource::{Back, Frozen, No, Resource};
+use crate::image::Description;
 use crate::sys;
 use crate::sys::syscall;
 use core::ffi::c_int;
 use core::sync::atomic::Ordering::*;
 use core::sync::atomic::{AtomicI32, AtomicU64, AtomicUsize};
+
+#[cfg(test)]
+mod tests;
 
 /// Sets, and semaphores of a set, that are counted.
 const SETS: usize = 32;
@@ -43,7 +48,7 @@ static SETS_MADE: [Set; SETS] = [const {
     Set { id: AtomicI32::new(0), count: AtomicUsize::new(0), at_end: [const { AtomicI32::new(0) }; EACH] }
 }; SETS];
 
-/// What [`process::children_ended`] said when the first set was made, or the process began to go on.
+/// What [`children_ended`] said when the first set was made, or the process began to go on.
 static CHILDREN: AtomicU64 = AtomicU64::new(0);
 
 /// Does semget(2) with these arguments make a set for the process itself? And is there a place to count it?
@@ -56,7 +61,7 @@ pub(super) fn is_own(key: c_int, count: c_int) -> bool {
 /// This process has made set `id`. False: there is no place for it any more.
 pub(super) fn made(id: c_int, count: c_int) -> bool {
     if !any() {
-        CHILDREN.store(process::children_ended(), Relaxed);
+        CHILDREN.store(children_ended(), Relaxed);
     }
     let free = |s: &&Set| s.id.compare_exchange(0, id + 1, Relaxed, Relaxed).is_ok();
     let place = SETS_MADE.iter().find(free);
@@ -174,8 +179,8 @@ fn is_ours_alone(id: c_int, count: usize, ours: &[u32]) -> Result<(), String> {
 type Saved = Vec<(c_int, Vec<(u16, i32)>)>;
 
 /// All that the program has made, as they are now. The error: why there is no checkpoint.
-pub(crate) fn saved() -> Result<Saved, String> {
-    if any() && process::children_ended() != CHILDREN.load(Relaxed) {
+fn saved() -> Result<Saved, String> {
+    if any() && children_ended() != CHILDREN.load(Relaxed) {
         return Err(BY_CHILDREN.into());
     }
     let mut all = Vec::new();
@@ -193,9 +198,24 @@ pub(crate) fn saved() -> Result<Saved, String> {
     Ok(all)
 }
 
+/// Sets that the program has made for itself.
+#[derive(Default)]
+pub(crate) struct SemaphoreSets;
+
+impl Resource for SemaphoreSets {
+    fn save(&mut self, _: &Frozen, about: &mut Description) -> Result<(), No> {
+        about.registered.semaphores = saved()?;
+        Ok(())
+    }
+
+    fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
+        put_back(&about.registered.semaphores, about.pid, to.new_process)
+    }
+}
+
 /// They are as they were, for the process that had number `before`, too, whose memory has been put back.
-pub(crate) fn put_back(sets: &Saved, before: u32, new_process: bool) -> Result<(), String> {
-    let children = process::children_ended();
+fn put_back(sets: &Saved, before: u32, new_process: bool) -> Result<(), String> {
+    let children = children_ended();
     match new_process {
         true => CHILDREN.store(children, Relaxed),
         false if !sets.is_empty() && children != CHILDREN.load(Relaxed) => return Err(BY_CHILDREN.into()),
@@ -232,83 +252,4 @@ fn set_one(id: c_int, number: usize, value: i32, at_end: i32) -> Result<(), isiz
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Makes a set of two, which is removed at the end.
-    struct Made(c_int);
-
-    impl Made {
-        fn new() -> Self {
-            // SAFETY: makes a set.
-            let id = unsafe { libc::semget(libc::IPC_PRIVATE, 2, 0o600) };
-            assert!(id >= 0 && made(id, 2));
-            Self(id)
-        }
-    }
-
-    impl Drop for Made {
-        fn drop(&mut self) {
-            of(self.0).expect("it is counted").is_gone();
-            control(self.0, 0, libc::IPC_RMID, 0);
-        }
-    }
-
-    #[test]
-    fn the_way_never_leaves_what_a_value_can_be() {
-        for value in [0, 1, 7, 32767] {
-            for at_end in [-32767, -8, -1, 0, 1, 8, 32767] {
-                let (base, counted, plain) = way_to(value, at_end);
-                assert_eq!((base + counted + plain, counted), (value, -at_end));
-                assert!([base, base + counted].iter().all(|v| (0..=32767).contains(v)), "{value} {at_end}");
-            }
-        }
-    }
-
-    /// One test: the sets are the process's.
-    #[test]
-    fn values_go_back_unless_others_may_have_changed_them() {
-        let made = Made::new();
-        let set = of(made.0).expect("it is counted");
-        let one = |number, by, flags| libc::sembuf { sem_num: number, sem_op: by, sem_flg: flags };
-        let operations = [one(0, 3, SEM_UNDO), one(1, 5, 0), one(0, -1, 0)];
-        let undone = Undone::of((set, made.0), &operations).expect("few").expect("one has it");
-        assert_eq!(undone.try_now(), 0);
-        let then = saved().expect("nobody else's");
-        assert_eq!(then, [(made.0, vec![(2, -3), (5, 0)])]);
-        // What cannot be done at once changes nothing.
-        let down = [one(1, -4, SEM_UNDO), one(0, -9, 0)];
-        let undone = Undone::of((set, made.0), &down).expect("few").expect("one has it");
-        assert_eq!(undone.try_now(), -(libc::EAGAIN as isize));
-        assert_eq!(undone.wait([0u64; 2].as_ptr().cast()), -(libc::EAGAIN as isize));
-        assert_eq!(saved().as_ref(), Ok(&then));
-        // That it can be done changes nothing either.
-        let down = [one(1, -4, SEM_UNDO), one(0, -1, 0)];
-        let undone = Undone::of((set, made.0), &down).expect("few").expect("one has it");
-        assert_eq!(undone.wait(core::ptr::null()), 0);
-        assert_eq!(saved().as_ref(), Ok(&then));
-        assert_eq!(undone.try_now(), 0);
-        assert_eq!(saved(), Ok(vec![(made.0, vec![(1, -3), (1, 4)])]));
-        assert_eq!(put_back(&then, syscall::getpid(), true), Ok(()));
-        assert_eq!(control(made.0, 0, GETVAL, 0), 2);
-        assert_eq!(control(made.0, 1, GETVAL, 0), 5);
-        // SAFETY: the child makes one call and ends.
-        let child = unsafe { libc::fork() };
-        if child == 0 {
-            control(made.0, 1, SETVAL, 4);
-            unsafe { libc::_exit(0) };
-        }
-        // SAFETY: the child above.
-        unsafe { libc::waitpid(child, core::ptr::null_mut(), 0) };
-        assert!(is_ours_alone(made.0, 2, &[syscall::getpid()]).is_err_and(|why| why.starts_with(BY_OTHERS)));
-        assert_eq!(is_ours_alone(made.0, 2, &[syscall::getpid(), child as u32]), Ok(()));
-        // Nor if they are not the last ones.
-        control(made.0, 1, SETVAL, 4);
-        assert_eq!(is_ours_alone(made.0, 2, &[syscall::getpid()]), Ok(()));
-        assert_eq!(saved(), Err(BY_CHILDREN.into()));
-        assert_eq!(put_back(&then, syscall::getpid(), false), Err(BY_CHILDREN.into()));
-    }
 }

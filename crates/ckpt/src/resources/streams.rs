@@ -4,12 +4,17 @@
 //! A stream is watched until its first event ([`libc::IN_ONESHOT`]), which costs that one call a microsecond, and anew from each checkpoint
 //! on. Who shares the stream counts like the program itself.
 
-use crate::image::OpenFile;
+use super::resource::{Back, Frozen, No, Resource};
+use crate::image::{Description, OpenFile};
 use crate::sys;
 use crate::sys::lock::Locked;
-use crate::{files, image, keep};
+use crate::sys::out;
+use crate::{image, keep, open_descriptors};
 use std::ffi::CString;
 use std::fs;
+
+#[cfg(test)]
+mod tests;
 
 /// Streams, and what has happened to them.
 pub(crate) struct Streams {
@@ -60,7 +65,7 @@ static EARLY: Locked<Option<Streams>> = Locked::new(None);
 /// Watches the pipes among `inherited`, the descriptors that the program was started with.
 pub(crate) fn begin(inherited: &[i32]) {
     let pipes: Vec<OpenFile> = (inherited.iter())
-        .filter(|&&fd| files::is_pipe(fd) && files::is_readable(fd))
+        .filter(|&&fd| open_descriptors::is_pipe(fd) && open_descriptors::is_readable(fd))
         .map(|&fd| OpenFile { fd, path: path_of(fd), ..Default::default() })
         .collect();
     if !pipes.is_empty() {
@@ -70,9 +75,9 @@ pub(crate) fn begin(inherited: &[i32]) {
     }
 }
 
-impl Streams {
+impl Default for Streams {
     /// Those that the program was started with. On the keeper's host.
-    pub(crate) fn inherited() -> Self {
+    fn default() -> Self {
         let early = EARLY.with(Option::take);
         // In memory that is not replaced.
         early.as_ref().map_or_else(Self::new, |e| Self {
@@ -81,7 +86,9 @@ impl Streams {
             ..*e
         })
     }
+}
 
+impl Streams {
     fn new() -> Self {
         // SAFETY: plain call.
         let fd = unsafe { sys!(libc::SYS_inotify_init1, libc::IN_NONBLOCK | libc::IN_CLOEXEC) };
@@ -96,7 +103,7 @@ impl Streams {
 
     /// Looks at the streams among `open` for a checkpoint, while the threads are frozen, and watches them from here on; notes in
     /// `open` what a restart must know of them. The error says why there can be no checkpoint.
-    pub(crate) fn look(&mut self, open: &mut [OpenFile]) -> Result<(), String> {
+    fn look_at(&mut self, open: &mut [OpenFile]) -> Result<(), String> {
         self.note();
         let mut watched: Vec<Stream> = Vec::new();
         for i in 0..open.len() {
@@ -129,13 +136,8 @@ impl Streams {
         Ok(())
     }
 
-    /// The checkpoint that was looked at last is whole: what had been done before it is a part of it.
-    pub(crate) fn whole(&mut self) {
-        self.watched.iter_mut().for_each(|s| s.since = false);
-    }
-
     /// The program goes on from a checkpoint with the streams among `saved`, in this process or a new one.
-    pub(crate) fn go_back(&mut self, saved: &[OpenFile]) {
+    fn go_back(&mut self, saved: &[OpenFile]) {
         self.note();
         self.watched = (saved.iter())
             .filter_map(|f| {
@@ -165,10 +167,11 @@ impl Streams {
                 Kind::Output => s.again.push(format!("what was sent to {what} is sent again")),
             }
         }
-        let new = files::numbers().into_iter().filter(|fd| !saved.files.iter().any(|f| f.fd == *fd));
+        let new =
+            open_descriptors::numbers().into_iter().filter(|fd| !saved.files.iter().any(|f| f.fd == *fd));
         for fd in new {
             let path = path_of(fd);
-            if path.starts_with('/') && files::is_pipe(fd) && files::is_readable(fd) {
+            if path.starts_with('/') && open_descriptors::is_pipe(fd) && open_descriptors::is_readable(fd) {
                 s.lost = Some(format!("the program has opened {path} since checkpoint {generation}"));
             }
         }
@@ -205,6 +208,30 @@ impl Streams {
     }
 }
 
+impl Resource for Streams {
+    fn look(&mut self, _: &Frozen, about: &mut Description) -> Result<(), No> {
+        Ok(self.look_at(&mut about.files)?)
+    }
+
+    /// What had been done before it is a part of it.
+    fn whole(&mut self, _: &Description) {
+        self.watched.iter_mut().for_each(|s| s.since = false);
+    }
+
+    fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
+        if to.new_process {
+            out::begin_anew(about.files.iter().any(|f| f.fd == 2 && f.inherited));
+            keep::get().sent.forget_cut(&about.sent, &about.files);
+            // It has been given others in their place.
+            for f in about.files.iter_mut().filter(|f| f.inherited && !f.regular) {
+                f.path = path_of(f.fd);
+            }
+        }
+        self.go_back(&about.files);
+        Ok(())
+    }
+}
+
 /// Watches and masks of the events in what inotify has written.
 fn events(text: &[u8]) -> impl Iterator<Item = (i32, u32)> {
     let mut rest = text;
@@ -222,7 +249,7 @@ fn kind(f: &OpenFile, all: &[OpenFile]) -> Option<Kind> {
         return Some(Kind::Terminal);
     }
     let socket = f.path.starts_with("socket:");
-    if !(socket || files::is_pipe(f.fd)) || is_own(f, all) {
+    if !(socket || open_descriptors::is_pipe(f.fd)) || is_own(f, all) {
         return None;
     }
     // A socket goes both ways; standard output and error are written to. Messages about failures go to the latter.
@@ -249,7 +276,9 @@ fn is_read_again(fd: i32, saved: &[image::Received]) -> bool {
 fn is_kept_back(fd: i32, saved: &[image::Sent]) -> bool {
     let sent = keep::if_on().and_then(|k| k.sent.since(fd, saved));
     // Something was sent, and not by a call that is known? Our own messages are, too.
-    sent.is_some_and(|n| n > 0 || files::behind([fd, 2]).windows(2).any(|w| w[0].file == w[1].file))
+    sent.is_some_and(|n| {
+        n > 0 || open_descriptors::behind([fd, 2]).windows(2).any(|w| w[0].file == w[1].file)
+    })
 }
 
 /// What the kernel calls what is behind `fd`; nothing if it is closed.
@@ -262,7 +291,7 @@ pub(crate) fn has_ended(fd: i32) -> bool {
     let mut p = libc::pollfd { fd, events: libc::POLLIN | libc::POLLRDHUP, revents: 0 };
     // SAFETY: one entry, and no waiting.
     let r = unsafe { sys!(libc::SYS_poll, &raw mut p, 1, 0) };
-    r == 1 && p.revents & (libc::POLLHUP | libc::POLLRDHUP) != 0 && files::unread(fd) == 0
+    r == 1 && p.revents & (libc::POLLHUP | libc::POLLRDHUP) != 0 && open_descriptors::unread(fd) == 0
 }
 
 /// May a new process go on from a checkpoint with the streams `saved`? The error says why not; else, what is to be said. `read_since`: somebody
@@ -287,93 +316,4 @@ pub(crate) fn fit(saved: &[image::OpenFile], read_since: bool) -> Result<Vec<Str
         }
     }
     Ok(say)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn pipe() -> (i32, i32) {
-        let mut fds = [0i32; 2];
-        // SAFETY: two integers.
-        unsafe { assert_eq!(libc::pipe(fds.as_mut_ptr()), 0) };
-        (fds[0], fds[1])
-    }
-
-    fn open(fd: i32, flags: i32) -> OpenFile {
-        OpenFile { fd, path: path_of(fd), inherited: true, flags, ..Default::default() }
-    }
-
-    fn about(files: &[OpenFile]) -> image::Description {
-        image::Description { files: files.to_vec(), ..Default::default() }
-    }
-
-    #[test]
-    fn input_that_is_gone_and_output_that_comes_again() {
-        let ((from, other), (another, to)) = (pipe(), pipe());
-        let mut all = [open(from, libc::O_RDONLY), open(to, libc::O_WRONLY)];
-        let mut s = Streams::new();
-        let quiet = |s: &mut Streams| {
-            let since = s.since(
-                1,
-                &about(&files::numbers().iter().map(|&fd| open(fd, 0)).collect::<Vec<_>>()),
-                false,
-            );
-            since.lost.is_none() && since.again.is_empty()
-        };
-        s.look(&mut all).expect("watched");
-        assert!(quiet(&mut s));
-        // SAFETY: plain calls with buffers of the length given.
-        let send = |fd: i32| unsafe { assert_eq!(libc::write(fd, c"ab".as_ptr().cast(), 2), 2) };
-        let read = |fd: i32| unsafe { assert_eq!(libc::read(fd, [0u8; 1].as_mut_ptr().cast(), 1), 1) };
-        send(other);
-        assert!(quiet(&mut s), "nobody has read it yet");
-        read(from);
-        // A checkpoint that does not become whole changes nothing; one that does makes it a part of it.
-        for _ in 0..2 {
-            s.look(&mut all).expect("watched");
-            let why = s.since(7, &about(&all), false).lost.expect("gone");
-            assert!(why.contains("pipe:") && why.ends_with("since checkpoint 7"), "{why}");
-        }
-        assert!(s.since(7, &about(&[]), false).lost.is_none(), "it was not there at the checkpoint");
-        s.whole();
-        assert!(quiet(&mut s) && all[0].was_read && !all[0].has_ended);
-        read(from);
-        send(to);
-        let since = s.since(8, &about(&all), false);
-        assert!(since.lost.is_some() && since.again.len() == 1);
-        s.go_back(&all);
-        assert!(quiet(&mut s));
-        send(to);
-        assert_eq!(s.since(8, &about(&all), false).again.len(), 1, "watched anew");
-        assert!(fit(&all, false).is_err(), "the same pipe");
-        all[0].path = "pipe:[0]".into();
-        assert_eq!(fit(&all, false).map(|said| said.len()), Ok(1), "another one");
-        // SAFETY: descriptors of this test.
-        unsafe { libc::close(other) };
-        s.look(&mut all).expect("ended");
-        assert!(all[0].has_ended && fit(&all, true).is_ok_and(|said| said.is_empty()));
-        // SAFETY: as above.
-        unsafe { [from, another, to].iter().for_each(|&fd| assert_eq!(libc::close(fd), 0)) };
-    }
-
-    #[test]
-    fn a_pipe_to_itself_is_its_own_affair() {
-        let (from, to) = pipe();
-        let all = [open(from, libc::O_RDONLY), open(to, libc::O_WRONLY)];
-        assert!(kind(&all[0], &all).is_none() && kind(&all[1], &all).is_none());
-        // SAFETY: descriptors of this test.
-        unsafe { [from, to].iter().for_each(|&fd| assert_eq!(libc::close(fd), 0)) };
-    }
-
-    #[test]
-    fn events_that_inotify_writes() {
-        let event = |wd: i32, mask: u32, name: &[u8]| {
-            [&wd.to_ne_bytes()[..], &mask.to_ne_bytes(), &[0; 4], &(name.len() as u32).to_ne_bytes(), name]
-                .concat()
-        };
-        let text = [event(3, 1, b""), event(-1, 0x4000, b"name\0\0\0\0"), event(5, 2, b"")].concat();
-        assert_eq!(events(&text).collect::<Vec<_>>(), [(3, 1), (-1, 0x4000), (5, 2)]);
-        assert_eq!(events(&text[..15]).count(), 0);
-    }
 }

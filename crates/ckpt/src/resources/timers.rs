@@ -5,14 +5,14 @@
 //! libc gives to a helper of its own that blocks all signals and could not be stopped (notified.rs); the
 //! number of a thread's former host; expirations that were delivered before a timer was made again.
 
+use super::resource::{Frozen, No, Resource};
 use crate::image::{self, Description};
 use crate::sys::lock::Locked;
 use crate::sys::tables::calls_instead;
 use crate::sys::timers::{self, LOCK, Timer, To};
 use crate::sys::{cpu_time, host, mutexes, signals, syscall, time};
-use crate::{keep, notified, seats::Seat};
+use crate::{keep, notified};
 use core::ffi::c_int;
-use core::sync::atomic::Ordering::*;
 
 /// Timers that have been made again, how many expirations there had been beyond the one delivered last, and
 /// until when nobody knows better.
@@ -142,26 +142,80 @@ calls_instead! {
     });
 }
 
-/// A timer that no checkpoint can have.
-pub fn obstacle() -> Option<String> {
-    let all = timers::all();
-    let gone = |tid| tid == 0 || !syscall::tgkill(tid, 0);
-    if all.iter().filter_map(|t| cpu_time::thread_of(t.clock)).any(gone) {
-        return Some(
-            "the program has a timer (timer_create) by the CPU time of a thread that has ended, or that the \
-             kernel does not name"
-                .into(),
-        );
+/// All of them.
+#[derive(Default)]
+pub(crate) struct Timers;
+
+impl Resource for Timers {
+    /// Before the signals that wait: what expires in between is not lost.
+    fn look(&mut self, process: &Frozen, about: &mut Description) -> Result<(), No> {
+        about.timers = saved(process.hosts);
+        Ok(())
     }
-    let made_again = all.is_empty() || timers::can_be_made_again();
-    (!made_again)
-        .then(|| "the program has a timer (timer_create), which needs Linux 6.15 to be made again".into())
+
+    /// A timer that no checkpoint can have.
+    fn obstacle(&self) -> Option<String> {
+        let all = timers::all();
+        let gone = |tid| tid == 0 || !syscall::tgkill(tid, 0);
+        if all.iter().filter_map(|t| cpu_time::thread_of(t.clock)).any(gone) {
+            return Some(
+                "the program has a timer (timer_create) by the CPU time of a thread that has ended, or that \
+                 the kernel does not name"
+                    .into(),
+            );
+        }
+        let made_again = all.is_empty() || timers::can_be_made_again();
+        (!made_again)
+            .then(|| "the program has a timer (timer_create), which needs Linux 6.15 to be made again".into())
+    }
+
+    fn resume(&mut self, _: bool, about: &Description) -> Result<Vec<String>, String> {
+        timers::all().iter().for_each(|t| timers::remove(t.id));
+        for t in &about.timers {
+            let to = match (t.notifies, t.thread) {
+                (false, _) => To::Nobody,
+                (true, None) => To::Process,
+                // One that had ended gets nothing.
+                (true, Some(thread)) => match host::id_if_there(thread).filter(|_| thread != 0) {
+                    Some(tid) => To::Host(tid),
+                    None => To::Nobody,
+                },
+            };
+            let clock = match t.clock_of {
+                None => Some(t.clock),
+                Some(thread) => host::id_if_there(thread).filter(|_| thread != 0).map(time::clock_of_thread),
+            };
+            let Some(clock) = clock else {
+                return Err(format!(
+                    "timer {} counts the CPU time of a thread that had ended (timer_create)",
+                    t.id
+                ));
+            };
+            let again = Timer {
+                id: t.id,
+                clock,
+                signal: t.signal,
+                value: t.value,
+                to,
+                left: t.left,
+                interval: t.interval,
+                overrun: t.overrun,
+            };
+            if !again.make() {
+                return Err(format!(
+                    "the system does not give the program its timer {} back (timer_create)",
+                    t.id
+                ));
+            }
+            made(&again);
+        }
+        Ok(Vec::new())
+    }
 }
 
 /// All timers, for the description of the frozen process.
-pub fn saved(seats: &[&'static Seat]) -> Vec<image::Timer> {
-    let thread =
-        |tid| seats.iter().find(|s| s.host.load(Relaxed) == tid).map(|s| s.thread_pointer.load(Relaxed));
+fn saved(hosts: &[(u32, usize)]) -> Vec<image::Timer> {
+    let thread = |tid| hosts.iter().find(|h| h.0 == tid).map(|h| h.1);
     let one = |t: Timer| image::Timer {
         id: t.id,
         clock: t.clock,
@@ -183,51 +237,7 @@ pub fn saved(seats: &[&'static Seat]) -> Vec<image::Timer> {
 }
 
 /// The signals by which they tell, a bit a signal.
-pub fn signals_of(about: &Description) -> u64 {
+pub(crate) fn signals_of(about: &Description) -> u64 {
     let telling = about.timers.iter().filter(|t| t.notifies && (1..65).contains(&t.signal));
     telling.fold(0, |set, t| set | crate::sys::pending::bit(t.signal))
-}
-
-/// Makes them again, for threads that have their hosts; the program does not run.
-pub fn put_back(about: &Description) -> Result<(), String> {
-    timers::all().iter().for_each(|t| timers::remove(t.id));
-    for t in &about.timers {
-        let to = match (t.notifies, t.thread) {
-            (false, _) => To::Nobody,
-            (true, None) => To::Process,
-            // One that had ended gets nothing.
-            (true, Some(thread)) => match host::id_if_there(thread).filter(|_| thread != 0) {
-                Some(tid) => To::Host(tid),
-                None => To::Nobody,
-            },
-        };
-        let clock = match t.clock_of {
-            None => Some(t.clock),
-            Some(thread) => host::id_if_there(thread).filter(|_| thread != 0).map(time::clock_of_thread),
-        };
-        let Some(clock) = clock else {
-            return Err(format!(
-                "timer {} counts the CPU time of a thread that had ended (timer_create)",
-                t.id
-            ));
-        };
-        let again = Timer {
-            id: t.id,
-            clock,
-            signal: t.signal,
-            value: t.value,
-            to,
-            left: t.left,
-            interval: t.interval,
-            overrun: t.overrun,
-        };
-        if !again.make() {
-            return Err(format!(
-                "the system does not give the program its timer {} back (timer_create)",
-                t.id
-            ));
-        }
-        made(&again);
-    }
-    Ok(())
 }

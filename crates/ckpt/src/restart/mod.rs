@@ -5,14 +5,13 @@
 //! before the program has done anything: the keeper replaces its memory by the checkpoint's and its first
 //! host takes the saved context up.
 
-pub mod command_line;
 pub mod layout;
 pub mod vdso;
 pub mod xsave;
 
 use crate::begin::Start;
-use crate::files::{self, Inherited};
 use crate::keeper::{Keeper, contained};
+use crate::open_descriptors::{Inherited, behind, numbers};
 use crate::pipes::sent::private;
 use crate::runtime::runtime;
 use crate::say;
@@ -23,16 +22,13 @@ use crate::sys::lock::Locked;
 use crate::sys::objects::{self, Object};
 use crate::sys::{host, keep as region, maps, midway, signals, syscall};
 use crate::whose::{self, Whose};
-use crate::{Settings, attributes, begin, image, keep, masks, memory, requests, streams, taken};
+use crate::{Settings, attributes, begin, exits, image, keep, masks, memory, requests, streams, taken};
 use core::sync::atomic::Ordering::*;
 use promp_image::{Directory, Generation, fit, kept};
 use promp_settings::internal::{RESTART, RESTART_INPUT, RESTART_THREADS};
 use promp_settings::{CKPT_DIR, CKPT_SELF_CONTAINED, FT};
 use std::ffi::CString;
 use std::path::Path;
-
-/// Exit status when a restart is refused.
-pub const REFUSED: i32 = 71;
 
 /// What the keeper's host does first.
 pub enum Job {
@@ -100,9 +96,9 @@ pub fn prepare() -> bool {
         }
     }
     let own = private::find();
-    let inherited: Vec<i32> = files::numbers().into_iter().filter(|fd| !own.contains(fd)).collect();
+    let inherited: Vec<i32> = numbers().into_iter().filter(|fd| !own.contains(fd)).collect();
     streams::begin(&inherited);
-    INHERITED.with(|v| *v = files::behind(inherited));
+    INHERITED.with(|v| *v = behind(inherited));
     attributes::begin();
     crate::apart::begin();
     crate::process::begin();
@@ -134,7 +130,7 @@ pub unsafe fn execute(environment: *const *const libc::c_char) {
 
 fn refuse(why: &str) -> ! {
     say!("restart refused: {why}");
-    syscall::exit_group(REFUSED)
+    syscall::exit_group(exits::REFUSED)
 }
 
 fn restart() -> ! {
@@ -151,7 +147,7 @@ fn restart() -> ! {
     let first = &k.seats[crate::seats::SEATS - 1];
     first.host.store(syscall::gettid(), Release);
     if !begin::spawn(Start { settings, job: Job::Restart(first, objects::loaded()) }) {
-        refuse("cannot start the thread that restores the checkpoint");
+        refuse("the system gives no thread that restores the checkpoint (ulimit -u?)");
     }
     // SAFETY: all signals are blocked.
     unsafe { crate::seats::wait_to_be_replaced(first) }
@@ -201,7 +197,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         ));
     }
     let inherited =
-        files::behind(g.about.files.iter().filter(|f| f.inherited).map(|f| f.duplicate_of.unwrap_or(f.fd)));
+        behind(g.about.files.iter().filter(|f| f.inherited).map(|f| f.duplicate_of.unwrap_or(f.fd)));
     let settings = Settings { threads: g.about.threads, inherited, ..settings.clone() };
     let verbose = settings.verbose;
     keep::get().asking.begin_anew();

@@ -14,6 +14,7 @@ use crate::sys::maps;
 use crate::sys::signals::Interrupted;
 use crate::sys::vdso::{self, Own};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
+use std::fs::File;
 use std::path::Path;
 
 /// Where it is, in the kept region. Zeroed memory: not known.
@@ -69,13 +70,13 @@ fn known(bytes: &[u8]) -> MappedFile {
     MappedFile { path: "[vdso]".into(), length: bytes.len() as u64, sum: image::sum(bytes), changed: 0 }
 }
 
-/// Keeps a copy of it in `dir`, if there is none.
-pub fn keep_copy(dir: &Path, which: &MappedFile) -> Result<(), String> {
-    if keep::get().kernel.are_two() || kept::place(dir, which).exists() {
-        return Ok(());
+/// Keeps a copy of it in `dir`, if there is none; as [`kept::keep`].
+pub fn keep_copy(dir: &Path, which: &MappedFile) -> Result<Option<File>, String> {
+    if keep::get().kernel.are_two() {
+        return Ok(None);
     }
     let own = vdso::own().ok_or("the kernel does not say where it is")?;
-    kept::write(dir, &kept::name(which), own.bytes())
+    kept::keep(dir, which, Some(own.bytes()))
 }
 
 /// In a process that goes on from the checkpoint that `about` describes, with libraries where they were:

@@ -1,8 +1,9 @@
 //! Runs the host's version of a target region: as the initial task of an initial team of its own.
 
 use crate::icv::{Icvs, globals};
-use crate::task::included;
-use crate::team::meet::Way;
+use crate::task::lightness::lighten;
+use crate::team::activation::activate;
+use crate::team::barrier_way::Way;
 use crate::team::thread::{Thread, current};
 use crate::team::{pool, region};
 
@@ -28,12 +29,12 @@ pub fn run(call: (usize, usize), thread_limit: u32, device: Option<(u32, Icvs)>)
     region::take_part(thr, m, team.begin_region());
     m.implicit.begin_initial(thr, icvs);
     thr.enter(m);
-    included::lighten(thr);
+    lighten(thr);
     thr.set_league((0, 1));
-    region::activate(thr, call, (0, 0));
+    activate(thr, call, (0, 0));
     thr.enter(member);
     thr.task.set(task);
-    included::lighten(thr);
+    lighten(thr);
     thr.set_league(league);
     thr.held.set(held);
     team.size.set(0);

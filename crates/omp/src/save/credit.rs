@@ -3,8 +3,6 @@
 //! Programs that are soon done need not be fast, and how many threads they have makes no difference to that.
 
 use crate::sys::time;
-use crate::team::pool;
-use crate::team::thread::Thread;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 use promp_settings::save_budget::Budget;
@@ -46,18 +44,6 @@ fn worth(ticks: u64, ns: u64) -> u64 {
     let ticks = u128::from(CREDIT_NS) * u128::from(ticks) / u128::from(ns);
     let (least, most) = (CREDIT_NS / 2 * RATES.start(), CREDIT_NS / 2 * RATES.end());
     (ticks as u64).clamp(least, most) * PARTS
-}
-
-/// How many of the threads that execute the same regions as `thr` have a CPU at the same time: of the
-/// program's time, saving in one of them takes one part in so many.
-pub(super) fn width(thr: &'static Thread) -> u32 {
-    let mut team = thr.team();
-    let mut threads = team.size.get();
-    while let Some(parent) = team.primary.parent.get() {
-        team = parent.team();
-        threads = threads.saturating_mul(team.size.get());
-    }
-    threads.clamp(1, pool::cpus().max(1))
 }
 
 /// One of `width` threads gives `took` more ticks to saving, or to save points: is that still too little to

@@ -4,6 +4,7 @@
 //! What an interrupted thread has measured does not count: the loop's time would be that of other programs,
 //! too, and hide any price.
 
+use super::across::Across;
 use super::pace;
 use super::price::{CALL, Site};
 use crate::sys::own::Own;
@@ -59,6 +60,8 @@ pub struct Gauge {
     /// dropped because of it.
     switches: Own<u64>,
     dropped: Own<u32>,
+    /// What save points cost where iterations wait for each other.
+    pub(crate) across: Across,
 }
 
 impl Gauge {

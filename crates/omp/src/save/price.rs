@@ -1,8 +1,8 @@
 //! Is saving old values worth its price? Decided where the program runs, by what it takes.
 //!
 //! promp-cc compiles a loop that needs old values twice: with the saving, and as GCC would compile it. In
-//! front of it, it asks [`begin`], once a chunk, with the loop's *site*. At first the answer is yes, and
-//! the time that saving takes is measured (gauge.rs) against the time of the loop without it.
+//! front of it, it asks (site_visits.rs), once a chunk, with the loop's *site*. At first the answer is yes,
+//! and the time that saving takes is measured (gauge.rs) against the time of the loop without it.
 //! As soon as both are long enough to tell, the site is decided: where saving takes more than the budget
 //! (PROMP_SAVE_BUDGET), the loop goes on in its other version, in the middle, too, and its work counts as
 //! work that cannot be executed again ([`Log::lose`]). Sites that save are looked at again from time to
@@ -12,18 +12,17 @@
 //! The word of a site is read by compiled code: 2 ([`OFF`]) makes it leave. Others may change it at any
 //! time (Relaxed: it decides what is saved, and never what is true of the log).
 
-use super::{SaveKind, credit, pace, sample, unsaved_time};
-use crate::team::thread::Thread;
+use super::{credit, sample};
 use crate::undo::{self, Log};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
-use promp_settings::save_budget::{Budget, DEAR, ENOUGH};
+use promp_settings::save_budget::{Budget, ENOUGH};
 
 /// What compiled code keeps for a loop, or for something that cannot be executed twice
 /// (plugin/src/segments/sites.cc).
 #[repr(C)]
 pub struct Site {
-    state: AtomicU32,
+    pub(super) state: AtomicU32,
     /// Times that its question was answered by no since it was last tried.
     since: AtomicU32,
     cost: AtomicU64,
@@ -33,26 +32,26 @@ pub struct Site {
 }
 
 /// Not known yet: save and measure.
-const OPEN: u32 = 0;
+pub(super) const OPEN: u32 = 0;
 /// Save.
 pub(super) const ON: u32 = 1;
 /// Do not save: what follows cannot be executed again.
-const OFF: u32 = 2;
+pub(super) const OFF: u32 = 2;
 /// Something follows that cannot be executed twice; behind it comes a save point.
-const OPAQUE: u32 = 3;
+pub(super) const OPAQUE: u32 = 3;
 /// Save, whatever it costs.
-const ALWAYS: u32 = 4;
+pub(super) const ALWAYS: u32 = 4;
 /// Like [`OFF`], with PROMP_SDC=chunks: chunks that are to be verified save all the same. Compiled code does
 /// not leave because of it.
-const SELDOM: u32 = 7;
+pub(super) const SELDOM: u32 = 7;
 /// In a loop that waits: there is always a save point behind it, which costs nobody's time. What only reads
 /// there has no mark in front of it.
-const WAITS: u32 = 5;
+pub(super) const WAITS: u32 = 5;
 /// Like [`OPAQUE`], but executed so often that save points behind it would cost too much: there are none.
-const CROWDED: u32 = 6;
+pub(super) const CROWDED: u32 = 6;
 /// Like [`OPEN`], where it is known that saving takes more than the budget, but not more in all than it may
 /// before that counts (credit.rs).
-const LENT: u32 = 8;
+pub(super) const LENT: u32 = 8;
 /// Private data that is not copied (mod.rs).
 const PRIVATE: u32 = 9;
 
@@ -112,6 +111,11 @@ impl Site {
         matches!(self.state.load(Relaxed), OFF | SELDOM)
     }
 
+    /// Is it a loop whose iterations wait for each other (the plugin's undo/waits.cc has the text)?
+    pub fn is_across(&self) -> bool {
+        self.text().ends_with(": save points where iterations wait for each other")
+    }
+
     /// What saving takes, in percent of the loop's time without it.
     pub fn percent(&self) -> f64 {
         self.cost.load(Relaxed) as f64 * 100.0 / self.time.load(Relaxed).max(1) as f64
@@ -144,107 +148,9 @@ fn decide(cost: u64, time: u64, budget: Budget) -> u32 {
     budget.affords(cost, time).map_or(OPEN, |yes| if yes { ON } else { OFF })
 }
 
-/// A loop that needs old values begins, or something that cannot be executed twice: are they to be saved?
-/// 1: yes. The usual answers need no calls, so no registers are saved for them; the others are the last
-/// thing that is done here, with this function's own result.
-#[inline(always)]
-pub fn begin(thr: &'static Thread, site: &'static Site) -> i32 {
-    // Serial work is never executed again.
-    if !thr.saving.get() || !thr.is_in_region() {
-        return 0;
-    }
-    if thr.gauge.is_on() {
-        return begin_measured(thr, site);
-    }
-    if thr.undo.lost() != 0 {
-        return 0; // nothing will be executed again before the next save point
-    }
-    if site.state.load(Relaxed) == ON && !thr.gauge.counts_visit() {
-        return 1;
-    }
-    ask(thr, site)
-}
-
-/// Where another site was measured until here.
-#[inline(never)]
-fn begin_measured(thr: &'static Thread, site: &'static Site) -> i32 {
-    thr.gauge.settle();
-    begin(thr, site)
-}
-
-/// What a site says that does not just save, or may have to be measured.
-#[inline(never)]
-fn ask(thr: &'static Thread, site: &'static Site) -> i32 {
-    match site.state.load(Relaxed) {
-        OPEN => thr.gauge.start(site, credit::width(thr)),
-        LENT => thr.gauge.start_lent(site, credit::width(thr)),
-        ON if !thr.gauge.measures_again() => {}
-        ON => {
-            again(site);
-            thr.gauge.start(site, credit::width(thr));
-        }
-        OFF | SELDOM if tried_again(site, OPEN) => thr.gauge.start(site, credit::width(thr)),
-        SELDOM if thr.watched.get() => {}
-        OFF | SELDOM | OPAQUE | WAITS | CROWDED => {
-            lose(thr, site);
-            return 0;
-        }
-        state => debug_assert_eq!(state, ALWAYS),
-    }
-    1
-}
-
-/// A loop has left its version that saves, because the site's word was [`OFF`]. Whatever that says by now
-/// (another thread may have had it tried again), old values are missing from here on.
-#[cold]
-pub fn leaves(thr: &'static Thread, site: &'static Site) {
-    if !thr.saving.get() || !thr.is_in_region() {
-        return;
-    }
-    thr.gauge.settle();
-    if thr.undo.lost() == 0 {
-        lose(thr, site);
-    }
-}
-
-/// The work since the last save point cannot be executed again, because of `site`.
-pub fn lose(thr: &'static Thread, site: &'static Site) {
-    let at = core::ptr::from_ref(site) as usize;
-    // Chunks that are verified need save points.
-    if site.has_stopped() && !sample::is_on() {
-        thr.undo.stop(at);
-    } else {
-        thr.undo.lose(at);
-    }
-    unsaved_time::begins(thr);
-}
-
-/// Behind something that cannot be executed twice, as the end of a runtime call: a save point, so that what
-/// follows can be. Where none is needed, there is none; nor where they would cost more than the budget.
-pub fn point(thr: &'static Thread, site: &'static Site) {
-    let state = site.state.load(Relaxed);
-    if thr.undo.lost() == 0 && state != WAITS {
-        return; // it has not been executed, or there was a save point in it
-    }
-    match state {
-        CROWDED if !tried_again(site, OPAQUE) => {}
-        WAITS => super::point(thr, SaveKind::After(0)),
-        _ => {
-            let start = pace::ticks();
-            super::point(thr, SaveKind::After(0));
-            let now = pace::ticks();
-            // An interruption is not the save point's.
-            let cost = now.wrapping_sub(start).min(DEAR / 8) + CALL;
-            let budget = crate::icv::save_budget();
-            let credited = credit::covers(cost, credit::width(thr), budget);
-            learn_points(site, cost, now, u64::from(thr.team().size()), budget, credited);
-        }
-    }
-}
-
 /// What save points behind a site cost is compared with the time of all threads since they began to be
 /// counted.
-fn learn_points(site: &Site, cost: u64, now: u64, threads: u64, budget: Budget, credited: bool) {
+pub(super) fn learn_points(site: &Site, cost: u64, now: u64, threads: u64, budget: Budget, credited: bool) {
     let cost = site.cost.fetch_add(cost, Relaxed) + cost;
     let began = site.time.load(Relaxed);
     let time = now.saturating_sub(began) * threads;
@@ -259,7 +165,7 @@ fn learn_points(site: &Site, cost: u64, now: u64, threads: u64, budget: Budget, 
 
 /// A site that saves is to be decided once more. However long it was measured, that counts as half of what is
 /// needed: visits are short, and what was wrong, or has changed, would be believed for ever.
-fn again(site: &Site) {
+pub(super) fn again(site: &Site) {
     let (cost, time) = (site.cost.load(Relaxed), site.time.load(Relaxed));
     if time > ENOUGH / 2 {
         site.cost.store(cost.saturating_mul(ENOUGH / 2) / time, Relaxed);
@@ -270,7 +176,7 @@ fn again(site: &Site) {
 }
 
 /// Is it time to try a site again that does not save? Twice as rarely after each time. It gets `state`.
-fn tried_again(site: &Site, state: u32) -> bool {
+pub(super) fn tried_again(site: &Site, state: u32) -> bool {
     let n = site.since.load(Relaxed).wrapping_add(1);
     site.since.store(n, Relaxed);
     if n < RETRY || !n.is_power_of_two() {

@@ -19,22 +19,6 @@ use crate::work::site;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU64, AtomicUsize};
 
-/// A thread's clock. The logical thread's own.
-#[derive(Default)]
-pub(crate) struct Clock {
-    /// Since when the work in flight cannot be executed again; 0: it can, or nobody asks.
-    since: Own<u64>,
-    /// In the current construct, because of something that cannot be executed twice, or of private data that
-    /// is not copied (ns).
-    marks: Own<u64>,
-    /// ... and because old values are not saved.
-    unsaved: Own<u64>,
-    /// The construct that was left last, by the time at which it began.
-    left: Own<u64>,
-    /// The part that cannot be executed again, as in [`Total`]; 0: it can.
-    part: Own<usize>,
-}
-
 /// What a site has made unsafe, of all threads.
 struct Total {
     /// Its address; of a part its text's, with [`PART`].

@@ -4,8 +4,6 @@
 //! threads at once, would otherwise meet at the allocator's lock.
 
 use super::count::Count;
-use super::pool::TaskPool;
-use crate::observe::event::{Event, Pause, Sync};
 use crate::sys::own::Own;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, Ordering::*};
@@ -20,7 +18,7 @@ pub struct Group {
     /// The enclosing group; of one that is kept, the next one kept.
     pub outer: Own<Option<&'static Group>>,
     /// The thread that began it and waits at its end.
-    owner: Own<Option<&'static Thread>>,
+    pub(super) owner: Own<Option<&'static Thread>>,
     /// `cancel taskgroup` was encountered.
     pub cancelled: AtomicBool,
     /// Task reductions registered in it (head of the chain; see reduction.rs).
@@ -74,6 +72,7 @@ impl Group {
 pub(crate) struct Kept(Own<Option<&'static Group>>);
 
 /// A group as new, for `thr` to begin.
+#[inline]
 pub fn take(thr: &'static Thread) -> &'static Group {
     let Some(g) = thr.groups.0.get() else { return Box::leak(Box::<Group>::default()) };
     thr.groups.0.set(g.outer.get());
@@ -87,34 +86,8 @@ pub fn take(thr: &'static Thread) -> &'static Group {
 }
 
 /// `thr` keeps a group that has ended: nothing refers to it any more.
+#[inline]
 pub fn give(thr: &'static Thread, g: &'static Group) {
     g.outer.set(thr.groups.0.get());
     thr.groups.0.set(Some(g));
-}
-
-/// Begins a group in the current task.
-pub fn start(thr: &'static Thread) -> &'static Group {
-    let task = thr.task();
-    let g = take(thr);
-    g.owner.set(Some(thr));
-    g.outer.set(task.group.get());
-    g.reductions.set(task.group.get().map_or(0, |o| o.reductions.get()));
-    task.group.set(Some(g));
-    thr.tell(Event::TaskSyncBegin { sync: Sync::Taskgroup });
-    g
-}
-
-/// Ends the current task's innermost group: waits until its tasks are done, executing them meanwhile.
-pub fn end(thr: &'static Thread) {
-    let task = thr.task();
-    let Some(g) = task.group.get() else { return };
-    thr.tell(Event::TaskSyncArrive { sync: Sync::Taskgroup });
-    TaskPool::wait_below(thr, Pause::Taskgroup, || g.is_over());
-    thr.tell(Event::TaskSyncLeave { sync: Sync::Taskgroup });
-    task.group.set(g.outer.get());
-    if task.children.all_gone() && g.outer.get().is_none() {
-        task.spawned.set(false);
-    }
-    // All tasks that referred to it are done, and the task has left it.
-    give(thr, g);
 }

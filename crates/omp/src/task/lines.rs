@@ -3,8 +3,8 @@
 
 use super::count::Count;
 use super::deque::Deque;
-use super::left::Left;
 use super::pace::Looks;
+use super::remainder::Remainder;
 use crate::sys::sync::{AtomicU64, touch, touched};
 use crate::team::lines::Clocks;
 use crossbeam_utils::CachePadded;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 struct Lines {
     head: CachePadded<AtomicU64>,
     block: CachePadded<AtomicU64>,
-    left: CachePadded<Left>,
+    left: CachePadded<Remainder>,
     pieces: (u64, u64),
     origin: Option<u64>,
 }

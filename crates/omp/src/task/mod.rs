@@ -9,11 +9,14 @@
 //! tree is deep, and who waits for whom goes strictly down to a task that runs (docs/internals/tasks.md).
 
 pub(crate) mod count;
+mod creation;
 pub mod depend;
 pub(crate) mod deque;
+mod division;
+mod execution;
 pub mod group;
-pub mod included;
-pub(crate) mod left;
+pub mod included_tasks;
+pub mod lightness;
 #[cfg(test)]
 mod lines;
 pub(crate) mod list;
@@ -21,10 +24,14 @@ pub(crate) mod pace;
 pub mod pool;
 pub(crate) mod ranges;
 pub mod reduction;
+pub(crate) mod remainder;
 pub(crate) mod run;
 pub(crate) mod slab;
 pub mod spawn;
+pub mod taskgroup;
 pub mod taskloop;
+pub(crate) mod taskloop_range;
+pub mod taskwait;
 #[cfg(test)]
 mod tests;
 
@@ -38,9 +45,9 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
 use count::Count;
 use depend::{Children, Node};
 use group::Group;
-use ranges::Range;
 use slab::Slab;
 use std::alloc::{Layout, alloc, dealloc};
+use taskloop_range::Range;
 
 /// Flags of `GOMP_task` and `GOMP_taskloop`.
 pub mod flag {
@@ -213,35 +220,6 @@ impl Task {
         self.in_final.set(false);
         self.group.set(group);
         self.spawned.set(false);
-    }
-
-    /// A new explicit task for the team of `thr`, child of its current task.
-    pub(crate) fn explicit(thr: &'static Thread) -> &'static Task {
-        let parent = thr.task();
-        Self::below(thr, parent, parent.depth.load(Relaxed) + 1, parent)
-    }
-
-    /// A new task for the team of `thr` beside `t`, an explicit one, with what `t` has from its parent.
-    pub(crate) fn sibling(thr: &'static Thread, t: &Task) -> &'static Task {
-        Self::below(thr, t.parent_task(), t.depth.load(Relaxed), t)
-    }
-
-    /// A new explicit task, child of `parent`, which has group, ICVs and so on from `like`.
-    #[inline(always)]
-    fn below(thr: &'static Thread, parent: &'static Task, depth: u32, like: &Task) -> &'static Task {
-        let t = thr.slab.take();
-        t.set_parent(Some(parent));
-        t.depth.store(depth, Relaxed);
-        t.detach.store(0, Relaxed);
-        t.children.reset();
-        t.team.set(Some(thr.team()));
-        t.group.set(like.group.get());
-        t.in_final.set(like.in_final.get());
-        t.copied.set(false);
-        t.spawned.set(false);
-        t.priority.set(0);
-        t.icvs.set(like.icvs.get());
-        t
     }
 
     fn set_parent(&self, parent: Option<&'static Task>) {

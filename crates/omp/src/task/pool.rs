@@ -7,19 +7,14 @@
 //! equal they were so at a time in between, when nobody could create any. (That everybody has arrived, and
 //! so creates none by the implicit tasks, the barrier knows.)
 
+use super::Task;
 use super::depend::{Children, Dep};
 use super::deque::Deque;
-use super::group::Group;
 use super::list::{List, Scope};
-use super::pace::{Looks, Pace};
-use super::run::{self, run_body};
-use super::{Task, detach, ranges};
-use crate::observe::event::{Event, Pause, Sync};
+use super::pace::Pace;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::sync::{full_fence, spin_hint};
-use crate::sys::time;
-use crate::team::event::{Patience, Waiters};
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 use core::mem::offset_of;
@@ -43,7 +38,7 @@ pub(crate) struct TaskPool {
     /// Tasks in the list (hint; changed under the lock).
     listed: AtomicU32,
     /// Tasks done by threads that are not members.
-    ended_elsewhere: AtomicU64,
+    pub(super) ended_elsewhere: AtomicU64,
 }
 
 /// A member's part. [`Own`] fields are the member's thread's.
@@ -56,9 +51,9 @@ pub struct MemberTasks {
     /// Whose deque had something last.
     victim: Own<u32>,
     /// How its thefts pay.
-    pace: Pace,
+    pub(super) pace: Pace,
     /// Is the thread awake, and looking for any task of the team's? See team/event.rs.
-    looks: CachePadded<AtomicBool>,
+    pub(super) looks: CachePadded<AtomicBool>,
     /// Deferred tasks created in this region (release: before the task can be taken).
     made: AtomicU64,
     /// Tasks done (release: what they did).
@@ -122,6 +117,12 @@ impl MemberTasks {
     /// Back to what [`MemberTasks::raise_floor`] gave.
     pub(crate) fn set_floor(&self, floor: u64) {
         self.floor.set(floor);
+    }
+
+    /// The thread has done one.
+    #[inline]
+    pub(super) fn count_done(&self) {
+        Self::count(&self.ended);
     }
 
     #[inline]
@@ -189,7 +190,7 @@ impl TaskPool {
     #[inline]
     pub(crate) fn put(&self, thr: &'static Thread, t: &'static Task) {
         if t.priority.get() > 0 || !thr.member().tasks.deque.push(word(t)) {
-            self.list.with(|list| self.push(list, t));
+            self.enlist(t);
         }
     }
 
@@ -252,6 +253,21 @@ impl TaskPool {
         }
     }
 
+    /// A task that is ready goes to the list.
+    pub(super) fn enlist(&self, t: &'static Task) {
+        self.list.with(|list| self.push(list, t));
+    }
+
+    /// Those that are linked behind `first` do.
+    pub(super) fn enlist_all(&self, mut first: Option<&'static Task>) {
+        self.list.with(|list| {
+            while let Some(t) = first {
+                first = t.links.get().0;
+                self.push(list, t);
+            }
+        });
+    }
+
     fn push(&self, list: &mut List, t: &'static Task) {
         list.push(t);
         self.listed.fetch_add(1, Relaxed);
@@ -259,7 +275,7 @@ impl TaskPool {
 
     /// Takes a ready task in `scope`: from the list, or the thread's own deque.
     #[inline]
-    fn take(&'static self, thr: &'static Thread, scope: Scope) -> Option<&'static Task> {
+    pub(super) fn take(&'static self, thr: &'static Thread, scope: Scope) -> Option<&'static Task> {
         let mine = &thr.member().tasks;
         if self.listed.load(Relaxed) != 0
             && let Some(t) = self.take_listed(scope)
@@ -282,7 +298,7 @@ impl TaskPool {
     }
 
     #[inline(never)]
-    fn steal(&'static self, thr: &'static Thread, scope: Scope) -> Option<&'static Task> {
+    pub(super) fn steal(&'static self, thr: &'static Thread, scope: Scope) -> Option<&'static Task> {
         let (me, team) = (thr.member(), thr.team());
         let (n, first) = (team.size(), me.tasks.victim.get());
         for i in 0..n {
@@ -298,40 +314,6 @@ impl TaskPool {
             }
         }
         None
-    }
-
-    /// Runs one ready task in `scope`. False if there was none.
-    #[inline]
-    pub(crate) fn run_one(&'static self, thr: &'static Thread, scope: Scope) -> bool {
-        if !self.used.load(Relaxed) {
-            return false;
-        }
-        let (t, stolen) = match self.take(thr, scope) {
-            Some(t) => (t, false),
-            None if thr.member().tasks.pace.pauses() => return false,
-            None => match self.steal(thr, scope) {
-                Some(t) => (t, true),
-                None => return false,
-            },
-        };
-        if let Scope::Any(epoch) = scope
-            && thr.team().primary.epoch.load(Relaxed) != epoch
-        {
-            // Of the team's next region, which the thread has not begun: for those who have. (Before, no
-            // region of the team could begin without the task being done.)
-            self.list.with(|list| self.push(list, t));
-            thr.team().event.notify();
-            return false;
-        }
-        thr.tell(Event::HelpBegin);
-        let began = if stolen { time::ticks() } else { 0 };
-        self.execute(thr, t);
-        if stolen {
-            let now = time::ticks();
-            thr.member().tasks.pace.measured(now.wrapping_sub(began), now);
-        }
-        thr.tell(Event::HelpEnd);
-        true
     }
 
     /// Would [`TaskPool::run_one`] find something? For those who wait.
@@ -358,166 +340,5 @@ impl TaskPool {
         let me = thr.member();
         let others = thr.team().members().iter().filter(|m| !core::ptr::eq(*m, me));
         others.into_iter().any(|m| m.tasks.deque.offers(|t| scope.allows(task(t))))
-    }
-
-    /// Waits, as one of `kind`, until `done`, or until a task in `scope` is ready: at this it looks now
-    /// and then, and before it sleeps.
-    pub(crate) fn wait(
-        &'static self,
-        thr: &'static Thread,
-        kind: Waiters,
-        patience: Patience,
-        scope: Scope,
-        done: impl Fn() -> bool,
-    ) {
-        let team = thr.team();
-        let mut looks = Looks::of(thr.num(), if patience.crowded { 1 } else { team.size() });
-        let mark = &thr.member().tasks.looks;
-        mark.store(matches!(scope, Scope::Any(_)), Relaxed);
-        let awake = patience.stay(|| done() || (looks.due() && self.has_ready(thr, scope)));
-        mark.store(false, Relaxed);
-        if !awake {
-            team.event.wait_as(kind, patience.after(false), || done() || self.has_ready(thr, scope));
-        }
-    }
-
-    /// Waits in the current task until `done`, executing tasks below it meanwhile. `pause`: what for.
-    #[inline]
-    pub(crate) fn wait_below(thr: &'static Thread, pause: Pause, done: impl Fn() -> bool) {
-        let team = thr.team();
-        let scope = Scope::Below(thr.task());
-        while !done() {
-            if !team.tasks.run_one(thr, scope) {
-                thr.tell(Event::PauseBegin { pause });
-                team.tasks.wait(thr, Waiters::Inside, team.patience.get(), scope, &done);
-                thr.tell(Event::PauseEnd { pause });
-            }
-        }
-    }
-
-    /// Executes `t`, and then one after the other what it was that the task before was waited for by.
-    fn execute(&'static self, thr: &'static Thread, t: &'static Task) {
-        let mut next = Some(t);
-        while let Some(t) = next {
-            next = self.execute_one(thr, t);
-        }
-    }
-
-    /// Executes `t`; gives a task that has become ready by that, for the caller to execute.
-    #[inline]
-    fn execute_one(&'static self, thr: &'static Thread, t: &'static Task) -> Option<&'static Task> {
-        // A block made by copy constructors is destroyed by the body: such a task runs even if it is
-        // cancelled.
-        let cancelled =
-            !t.copied.get() && (thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled()));
-        if t.call.get().0 != 0 && !cancelled {
-            run_body(thr, t);
-        } else if ranges::is_range(t) {
-            ranges::execute(self, thr, t, cancelled);
-            return None;
-        } else {
-            thr.tell(Event::TaskSkipped { task: &t.words });
-        }
-        if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
-            t.children.close();
-            let before = t.detach.fetch_or(detach::ENDED, AcqRel);
-            if before & detach::FULFILLED == 0 && !cancelled {
-                return None;
-            }
-        }
-        let mut next = None;
-        self.end(thr, t, &mut next);
-        next
-    }
-
-    /// Task `t` of this pool is done, as `thr` has seen to: its dependents may become ready, who waits for
-    /// it may go on.
-    pub(crate) fn done(&'static self, thr: &'static Thread, t: &'static Task) {
-        let mut next = None;
-        self.end(thr, t, &mut next);
-        if let Some(t) = next {
-            self.list.with(|list| self.push(list, t));
-            t.team.get().expect("a deferred task has a team").event.notify();
-        }
-    }
-
-    #[inline]
-    fn end(&'static self, thr: &'static Thread, t: &'static Task, next: &mut Option<&'static Task>) {
-        let team = t.team.get().expect("a deferred task has a team");
-        let parent = t.parent_task();
-        let mut wake = t.node.is_active() && self.let_dependents_go(t, parent, next);
-        let group = t.group.get();
-        let in_group = group.is_some_and(|g| g.task_done(thr));
-        let by_other = run::end(thr, t, parent, true);
-        if core::ptr::eq(thr.team(), team) {
-            MemberTasks::count(&thr.member().tasks.ended);
-        } else {
-            self.ended_elsewhere.fetch_add(1, Release);
-            wake = true;
-        }
-        if wake {
-            team.event.notify();
-        } else if in_group || by_other {
-            Self::wake_if_last(team, group, parent);
-        }
-    }
-
-    /// A task in `group`, a child of `parent`, is done: who waits for the last one may go on.
-    ///
-    /// Who waits has counted its own before it sleeps, behind a fence: so either it sees that this one is
-    /// done, or it is seen here that it was the last. (Nobody waits any more if the memory of the two has a
-    /// new use.) Who waits for the end of all tasks is told by whoever has executed the last ones:
-    /// [`Team::wait_at_end`].
-    #[inline(never)]
-    fn wake_if_last(team: &'static Team, group: Option<&'static Group>, parent: &'static Task) {
-        full_fence();
-        if team.event.has_sleepers() && (parent.children.none() || group.is_some_and(Group::is_over)) {
-            team.event.wake_sleepers();
-        }
-    }
-
-    /// Task `t`, which has dependences, is done. The first task that becomes ready by that is `next`,
-    /// others go to the list. True if who waits may go on.
-    #[cold]
-    fn let_dependents_go(&self, t: &'static Task, parent: &Task, next: &mut Option<&'static Task>) -> bool {
-        let Some(children) = parent.depends.get() else { return false };
-        let (mut others, mut wake) = (None, false);
-        children.done(t, |d| {
-            if d.team.get().is_none() {
-                wake = true; // somebody who waits
-            } else if next.is_none() && d.priority.get() == 0 {
-                *next = Some(d);
-            } else {
-                d.links.set((others, None));
-                others = Some(d);
-            }
-        });
-        if let Some(team) = others.and_then(|d| d.team.get()) {
-            self.list.with(|list| {
-                while let Some(d) = others {
-                    others = d.links.get().0;
-                    self.push(list, d);
-                }
-            });
-            Self::call_helper(team);
-        }
-        wake
-    }
-}
-
-/// A wait in the current task, as synchronisation `sync`.
-pub fn tell_wait(thr: &'static Thread, sync: Sync, wait: impl FnOnce()) {
-    thr.tell(Event::TaskSyncBegin { sync });
-    thr.tell(Event::TaskSyncArrive { sync });
-    wait();
-    thr.tell(Event::TaskSyncLeave { sync });
-}
-
-/// `taskwait`: waits until the current task's children are done, executing them meanwhile.
-pub fn taskwait(thr: &'static Thread) {
-    let task = thr.task();
-    TaskPool::wait_below(thr, Pause::Taskwait, || task.children.none());
-    if task.children.all_gone() {
-        task.spawned.set(false);
     }
 }

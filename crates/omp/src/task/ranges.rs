@@ -8,83 +8,33 @@
 //!
 //! **Many.** Of a loop with more than [`MANY`] pieces for each thread other runtimes execute all at once,
 //! and nobody relies on more. Pieces of these that are short are executed by one thread, up to [`MANY`]
-//! without being tasks at all (included.rs), and the upper half of a range is split off again only when the
-//! one before was taken.
+//! without being tasks at all (included_tasks.rs), and the upper half of a range is split off again only when
+//! the one before was taken.
 //!
 //! **Who waits for what.** Ranges are siblings, children of the task with the taskloop, so that whoever
 //! waits there may execute them, and whoever waits in a piece may not. The first one is counted as its
 //! child, in its taskgroup and in the team; the others only in the one that they were split off from
-//! (left.rs), whose lines are near: a thief touches what all share once for all that it has taken.
+//! (remainder.rs), whose lines are near: a thief touches what all share once for all that it has taken.
 //!
 //! Where somebody listens to the creation of tasks, with priorities and where blocks need a function of the
 //! compiler's to be copied, the creator makes the tasks one after the other, as it does where it is to
 //! execute them itself.
 
-use super::included::Several;
-use super::left::Left;
+use super::division::Deal;
+use super::included_tasks::Several;
+use super::lightness::PLAIN;
 use super::pool::TaskPool;
 use super::run::{self, run_body};
 use super::spawn::{Spec, copy_block};
-use super::taskloop::Deal;
+use super::taskloop_range::Plan;
 use super::{Task, detach, flag};
 use crate::observe::{self, Set};
-use crate::sys::own::Own;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 
 /// Pieces for each thread that are many; and most that are executed before it is looked again whether others
 /// need some.
 pub(crate) const MANY: u64 = 64;
-
-/// What the pieces of a taskloop are.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Plan {
-    /// How many, of how many iterations.
-    pub deal: Deal,
-    /// The loop's first value, and its step.
-    pub start: u64,
-    /// See `start`.
-    pub step: u64,
-    /// The body.
-    func: usize,
-    /// Alignment of its block.
-    align: usize,
-    /// May short pieces be executed as calls?
-    many: bool,
-}
-
-impl Plan {
-    /// The bounds of piece `i`.
-    fn bounds(&self, i: u64) -> (u64, u64) {
-        let at = |i| self.start.wrapping_add(self.deal.before(i).wrapping_mul(self.step));
-        (at(i), at(i + 1))
-    }
-}
-
-/// What a task that is a range is besides. Written by who makes it, and by who executes it.
-#[derive(Default)]
-pub(crate) struct Range {
-    /// Its pieces: the first one, and behind the last one.
-    pieces: Own<(u64, u64)>,
-    /// Have pieces been found long?
-    long: Own<bool>,
-    /// The first range, which has the plan, if it is another one.
-    root: Own<Option<&'static Task>>,
-    /// The range that it was split off from.
-    origin: Own<Option<&'static Task>>,
-    /// What is not done of it.
-    left: Left,
-    /// The first range's.
-    plan: Own<Plan>,
-}
-
-/// What [`Task::call`] is in a range.
-const CALL: (usize, usize) = (0, 1);
-
-/// Is it a range, to be executed by [`execute`]?
-pub(crate) fn is_range(t: &Task) -> bool {
-    t.call.get() == CALL
-}
 
 /// Are the tasks of a taskloop of `thr` made by halves?
 pub(crate) fn suits(thr: &'static Thread, s: &Spec) -> bool {
@@ -111,30 +61,13 @@ pub(crate) fn start(thr: &'static Thread, s: &Spec, deal: Deal, (start, step): (
     TaskPool::call_helper(team);
 }
 
-impl Range {
-    fn begin(
-        &self,
-        t: &Task,
-        pieces: (u64, u64),
-        long: bool,
-        (root, origin): (Option<&'static Task>, Option<&'static Task>),
-    ) {
-        t.call.set(CALL);
-        self.pieces.set(pieces);
-        self.long.set(long);
-        self.root.set(root);
-        self.origin.set(origin);
-        self.left.begin();
-    }
-}
-
 /// Executes range `t`, or what is left of it when others have taken their parts.
 #[inline(never)]
 pub(crate) fn execute(pool: &'static TaskPool, thr: &'static Thread, t: &'static Task, cancelled: bool) {
     if !cancelled {
         let plan = t.range.root.get().unwrap_or(t).range.plan.get();
         let (first, end) = t.range.pieces.get();
-        let light = plan.many && thr.light.get() != 0;
+        let light = plan.many && thr.light.get() & PLAIN != 0;
         if light && (end - first > MANY || !t.range.long.get()) {
             calls(pool, thr, t, &plan);
         } else {

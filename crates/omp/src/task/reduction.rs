@@ -10,7 +10,7 @@
 //! | 6 | on return the end of the memory |
 //! | 7+3i, 8+3i | address of variable i, its offset in a thread's block |
 
-use super::group;
+use super::taskgroup;
 use crate::complain;
 use crate::observe::event::Sync;
 use crate::sys::syscall::exit_group;
@@ -93,7 +93,7 @@ pub unsafe fn unregister(data: usize) {
 /// # Safety
 /// See [`register`].
 pub unsafe fn begin_workshare(thr: &'static Thread, data: usize, first: usize) {
-    let g = group::start(thr);
+    let g = taskgroup::start(thr);
     g.workshare.set(true);
     // SAFETY: by the caller's promise.
     unsafe { register(data, g.reductions.get(), first, thr.team().size()) };
@@ -103,7 +103,7 @@ pub unsafe fn begin_workshare(thr: &'static Thread, data: usize, first: usize) {
 /// `GOMP_workshare_task_reduction_unregister`: the construct's end, with its barrier unless it was cancelled.
 pub fn end_workshare(thr: &'static Thread, cancelled: bool) {
     let data = thr.task().group.get().map_or(0, |g| g.reductions.get());
-    group::end(thr);
+    taskgroup::end(thr);
     if !cancelled {
         thr.team().synchronise(thr, Sync::Work, false);
     }
@@ -130,7 +130,8 @@ pub unsafe fn begin_region(thr: &'static Thread, data: usize, threads: u32) {
 /// `ptrs` has `count + originals` words; the registrations are intact.
 pub unsafe fn remap(thr: &'static Thread, count: usize, originals: usize, ptrs: *mut usize) {
     let id = thr.num() as usize;
-    // A task that is only a call (included.rs) is in the group of the one around it: it need not be made.
+    // A task that is only a call (included_tasks.rs) is in the group of the one around it: it need not be
+    // made.
     let chain = thr.task.get().and_then(|t| t.group.get()).map_or(0, |g| g.reductions.get());
     for i in 0..count {
         // SAFETY: by the caller's promise.

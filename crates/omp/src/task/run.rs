@@ -1,9 +1,10 @@
 //! Running a task's body, and what its end means to its parent and its memory.
 
-use super::{Task, detach, included};
+use super::lightness::lighten;
+use super::{Task, detach};
 use crate::observe;
 use crate::observe::event::{Event, Set};
-use crate::team::region;
+use crate::team::activation::activate_here;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
 
@@ -73,12 +74,12 @@ pub(crate) fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'stat
     thr.held.set(0);
     let last = t.in_final.get() != t.parent_task().in_final.get();
     if last {
-        included::lighten(thr);
+        lighten(thr);
     }
     if TELL && let Some(outer) = outer {
         thr.tell(Event::TaskBegin { task: &t.words, outer: &outer.words });
     }
-    region::activate_here(thr, t.call.get(), t.args.get());
+    activate_here(thr, t.call.get(), t.args.get());
     if TELL && let Some(outer) = outer {
         let detached = t.detach.load(Relaxed) & (detach::CLAUSE | detach::FULFILLED) == detach::CLAUSE;
         thr.tell(Event::TaskEnd { task: &t.words, outer: &outer.words, detached });
@@ -88,6 +89,6 @@ pub(crate) fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'stat
     m.share.set(share);
     m.tasks.set_floor(floor);
     if last {
-        included::lighten(thr);
+        lighten(thr);
     }
 }

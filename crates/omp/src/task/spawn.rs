@@ -1,7 +1,7 @@
 //! Creating tasks, waiting for dependences, fulfilling events.
 
 use super::depend::{self, Children, Dep, Deps};
-use super::included::{INCLUDED, is_special};
+use super::lightness::{INCLUDED, PLAIN, is_special};
 use super::pool::TaskPool;
 use super::run;
 use super::{Task, detach, flag};
@@ -38,12 +38,12 @@ pub struct Spec {
     pub bounds: Option<(u64, u64)>,
 }
 
-/// Is the task to be executed at once, and no more than a call of its function (included.rs)?
+/// Is the task to be executed at once, and no more than a call of its function (included_tasks.rs)?
 #[inline(always)]
 pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
     let light = thr.light.get();
     let at_once = || !s.deferred || light & INCLUDED != 0 || thr.team().tasks.is_enough(thr);
-    light != 0 && !is_special(s.flags, light) && at_once()
+    light & PLAIN != 0 && !is_special(s.flags, light) && at_once()
 }
 
 /// Creates a task. The task, if it is to be executed at once: the caller gives it to [`execute`]. Where

@@ -8,10 +8,10 @@
 //! Between two executions that are measured lie as many as the search says; only these two look at clocks.
 //! The plain ones between them do not come here at all: entry/light/region.rs.
 
-use super::setup::Asked;
+use super::region_request::Asked;
 use crate::sys::own::Own;
 use crate::task::Task;
-use crate::work::tune::regions;
+use crate::upward::unmeasured;
 
 /// How many regions of a kind are remembered.
 const PLACES: usize = 8;
@@ -112,7 +112,7 @@ impl Region {
     #[cold]
     #[inline(never)]
     fn asks(&self) -> bool {
-        let unmeasured = if self.due.get() { 0 } else { regions::unmeasured(self.site.get()) };
+        let unmeasured = if self.due.get() { 0 } else { unmeasured(self.site.get()) };
         if unmeasured == 0 {
             return false;
         }

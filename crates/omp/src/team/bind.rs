@@ -7,7 +7,7 @@ use crate::icv::{Globals, globals};
 
 /// Binds the host under `thr` to place `place` if it is not there already.
 pub(crate) fn bind_host(thr: &Thread, place: u32) {
-    if place == u32::MAX || thr.bound.get() == place {
+    if place == u32::MAX || thr.home.bound.get() == place {
         return;
     }
     move_host(thr, place);
@@ -19,7 +19,7 @@ fn move_host(thr: &Thread, place: u32) {
     let Some(p) = globals().places.get(place as usize) else { return };
     crate::sys::left::binds();
     crate::sys::syscall::CpuSet::of(p).apply(0);
-    thr.bound.set(place);
+    thr.home.bound.set(place);
 }
 
 /// The place triple (offset, length, place) of member `num` of `size` under policy `bind`, given the primary's triple.

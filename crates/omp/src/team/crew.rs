@@ -2,7 +2,6 @@
 
 use super::event::{Patience, Waiters};
 use super::orders::{FEW, SELDOM, led};
-use super::setup::worker_of;
 use super::team::Team;
 use super::thread::{Order, Thread};
 use crate::sys::sync::{full_fence, spin_hint};
@@ -36,12 +35,12 @@ pub(crate) fn expect_orders(team: &'static Team) {
     if n > FEW {
         return expect_to_lead(team, 0);
     }
-    (1..n).for_each(|i| worker_of(team.member(i)).dock.expect());
+    (1..n).for_each(|i| team.member(i).worker().dock.expect());
 }
 
 #[inline(never)]
 fn expect_to_lead(team: &'static Team, me: u32) {
-    led(me, team.size()).rev().for_each(|i| worker_of(team.member(i)).dock.expect());
+    led(me, team.size()).rev().for_each(|i| team.member(i).worker().dock.expect());
 }
 
 /// The workers' orders. Everything that a member reads of the team, and of other members, has been written.
@@ -57,11 +56,11 @@ pub(crate) fn call_workers(team: &'static Team, epoch: u64, call: (usize, usize)
     }
     let order = |i| Order { member: team.member(i), epoch, since, call, crew: NO_CREW, passes: false };
     for i in 1..n {
-        worker_of(team.member(i)).dock.post(Some(order(i)));
+        team.member(i).worker().dock.post(Some(order(i)));
     }
     full_fence();
     for i in 1..n {
-        worker_of(team.member(i)).dock.wake();
+        team.member(i).worker().dock.wake();
     }
     // One may sleep at the end of the last region: see `region::finish`.
     team.event.wake_sleepers();
@@ -79,10 +78,10 @@ fn call_many(team: &'static Team, epoch: u64, since: u64, call: (usize, usize)) 
         team.primary.known.set(crew);
         for i in 1..n {
             if i + AHEAD <= n {
-                worker_of(team.member(i + AHEAD - 1)).dock.expect();
+                team.member(i + AHEAD - 1).worker().dock.expect();
             }
             let member = team.member(i);
-            worker_of(member).dock.post(Some(Order { member, ..order }));
+            member.worker().dock.post(Some(Order { member, ..order }));
         }
     }
     full_fence();
@@ -95,14 +94,14 @@ fn call_many(team: &'static Team, epoch: u64, since: u64, call: (usize, usize)) 
 
 #[cold]
 fn wake_all(team: &'static Team) {
-    team.members()[1..].iter().for_each(|m| worker_of(m).dock.wake());
+    team.members()[1..].iter().for_each(|m| m.worker().dock.wake());
 }
 
 /// To those whom `order.member` leads.
 fn hand_on(team: &'static Team, order: Order) {
     for i in led(order.member.num.get(), team.size()).rev() {
         let member = team.member(i);
-        worker_of(member).dock.post(Some(Order { member, ..order }));
+        member.worker().dock.post(Some(Order { member, ..order }));
     }
 }
 

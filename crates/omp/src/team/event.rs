@@ -25,8 +25,8 @@
 //! taken away, or the helper that has taken it away, behind its own, sees the task. Models:
 //! tests/loom/src/sleepers.rs.
 
-use super::aside::step_aside;
-use super::room::Waker;
+use super::cpu_spread::Waker;
+use super::cpu_yield::step_aside;
 use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, full_fence, spin_hint};
 use crate::sys::{futex, watch};
 

@@ -1,7 +1,7 @@
 //! Stops wait, where something must not be stopped half way.
 
-use super::recovery::recovery;
 use super::thread::{Thread, current};
+use crate::recovery;
 use core::sync::atomic::{Ordering::*, compiler_fence};
 
 /// Does what must not be stopped half way, because it takes locks or memory, whether a runtime call is in

@@ -1,18 +1,17 @@
 //! Initialisation, at the first call of a thread; fork; the end of the program's own threads.
 
-use super::meet::Way;
+use super::barrier_way::Way;
 use super::member::Member;
-use super::recovery::recovery;
 use super::team::Team;
 use super::thread::{self, HOT_DEPTH, Thread};
-use super::{bind, carrier, pool, promises, room, setup};
-use crate::composition;
+use super::{bind, carrier, cpu_spread, pool, promises, setup};
 use crate::icv::read::fatal;
 use crate::icv::{self, Globals};
 use crate::observe::Event;
 use crate::sys::lock::Lock;
 use crate::sys::own::Own;
 use crate::sys::{cpu_time, env, host, out, reach, runtimes, signals, syscall};
+use crate::{composition, recovery};
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 
 static INIT: Lock = Lock::new();
@@ -150,7 +149,7 @@ extern "C" fn thread_exits(p: *mut libc::c_void) {
     thr.in_runtime.store(1, Relaxed);
     setup::release_hot(thr);
     thr.tell(Event::ThreadEnd);
-    room::move_out(thr);
+    cpu_spread::move_out(&thr.home);
     carrier::end(thr);
     thread::set_current(None);
     pool::give_back_thread(thr);

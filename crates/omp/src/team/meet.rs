@@ -1,55 +1,24 @@
 //! How the members of a team meet: barriers, and waiting for the ends of loops and regions, where they
 //! execute the team's tasks meanwhile.
 
+use super::barrier_way::Way;
 use super::event::{Patience, Waiters};
 use super::team::Team;
 use super::thread::Thread;
-use crate::observe;
-use crate::observe::event::{Event, Set, Sync};
-use crate::task::included;
+use crate::observe::event::{Event, Sync};
+use crate::task::lightness::lighten;
 use crate::task::list::Scope;
-
-/// How many meet at a team's barriers, as far as ways differ, and whether that is told: one word for both, so
-/// that a barrier which nobody looks at asks nothing more.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[repr(u8)]
-pub enum Way {
-    /// There is one member.
-    #[default]
-    Alone,
-    /// Two tell each other.
-    Pair,
-    /// More.
-    Several,
-    /// As many as there are, and somebody listens.
-    Told,
-}
 
 /// How many rounds a waiting member waits between two looks at the end itself, because who is to tell it
 /// may have lost its CPU. (With more threads than CPUs it most likely has.)
 const SELDOM: u32 = 16;
-
-impl Way {
-    /// That of a team of `n`.
-    pub fn of(n: u32) -> Self {
-        if observe::wants(Set::SYNC) { Self::Told } else { Self::by_number(n) }
-    }
-
-    fn by_number(n: u32) -> Self {
-        match n {
-            0 | 1 => Self::Alone,
-            2 => Self::Pair,
-            _ => Self::Several,
-        }
-    }
-}
 
 /// Listeners have come while `thr`, the only thread there is, was in serial code.
 pub fn listeners_came(thr: &'static Thread) {
     let team = thr.team();
     team.way.set(Way::of(team.size()));
     thr.unprepare();
-    included::lighten(thr);
+    lighten(thr);
 }
 
 impl Team {

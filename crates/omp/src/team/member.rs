@@ -10,7 +10,8 @@ use crate::task::pool::MemberTasks;
 use crate::work::batch::Batch;
 use crate::work::ledger::Ledger;
 use crate::work::pace::Pace;
-use crate::work::share::{Shape, Share};
+use crate::work::shape::Shape;
+use crate::work::share::{Maker, Share, ShareRing};
 use core::sync::atomic::AtomicU32;
 use crossbeam_utils::CachePadded;
 
@@ -57,7 +58,7 @@ pub struct Member {
     pub(crate) gathered: Own<u32>,
     /// Position in the current construct. Static schedules: trips done; loops in batches: how far the dispenser was.
     pub(crate) trip: Own<u64>,
-    /// In a loop of a team of many: it has said that it has a batch (work/many.rs).
+    /// In a loop of a team of many: it has said that it has a batch (work/shared_batches.rs).
     pub(crate) holds: Own<bool>,
     /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration, end).
     pub(crate) rest: Own<(u64, u64)>,
@@ -116,11 +117,54 @@ impl Member {
         self.team.get().expect("a member in use belongs to a team")
     }
 
+    /// Its thread: a member in use, other than a team's first, is a worker's.
+    #[inline(always)]
+    pub(crate) fn worker(&self) -> &'static Thread {
+        self.thread.get().expect("a member in use has a thread")
+    }
+
     /// The sequence number of the construct the thread is in. The descriptor has it, too, on a line that
     /// others change.
     #[inline(always)]
     pub(crate) fn construct(&self) -> u64 {
         self.share_seq.get() - 1
+    }
+
+    /// Enters the next one of `shares`, the team's; see [`ShareRing::enter`].
+    #[inline(always)]
+    pub(crate) fn enter_construct(
+        &self,
+        shares: &'static ShareRing,
+        epoch: u64,
+        make: impl Maker,
+    ) -> (&'static Share, Option<u64>) {
+        let seq = self.share_seq.get();
+        self.share_seq.set(seq + 1);
+        self.trip.set(0);
+        self.rest.set((0, 0));
+        self.ledger.begin_construct();
+        let entered = shares.enter(epoch, seq, &self.settled, make);
+        self.share.set(Some(entered.0));
+        entered
+    }
+
+    /// It has passed the barrier at its last construct's end.
+    #[inline]
+    pub fn settle_construct(&self) {
+        if let Some(s) = self.share.get() {
+            let settled = self.share_seq.get();
+            self.settled.set(settled);
+            // One looks.
+            if self.num.get() == 0 {
+                self.team().shares.settle(s, self.epoch.get(), settled);
+            }
+        }
+    }
+
+    /// The chunk in flight is done.
+    #[inline(always)]
+    pub fn finish_chunk(&self) {
+        self.ledger.finish_chunk(|| self.num.get());
     }
 
     /// The construct the thread is in; entered before it is asked for.

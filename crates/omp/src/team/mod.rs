@@ -1,30 +1,36 @@
 //! Teams: logical threads, the pool of workers, region start and end, barriers, places.
 
+pub mod activation;
 pub mod affinity_text;
 pub mod alone;
-pub(crate) mod aside;
 pub(crate) mod barrier;
+pub mod barrier_way;
 pub(crate) mod bind;
 pub(crate) mod carrier;
+pub(crate) mod cpu_spread;
+pub(crate) mod cpu_yield;
+pub(crate) mod cpus;
 pub(crate) mod crew;
 pub mod event;
 pub mod hold;
 pub mod init;
 #[cfg(test)]
 pub(crate) mod lines;
+pub mod loop_nests;
 pub mod meet;
 pub mod member;
 pub(crate) mod orders;
 pub mod pool;
+mod preparation;
 pub mod promises;
 pub mod recovery;
+pub mod recovery_state;
 pub mod region;
+pub mod region_request;
 pub mod registry;
-pub(crate) mod room;
 mod saved_thread;
 pub mod setup;
 pub mod shrink;
 #[allow(clippy::module_inception)]
 pub mod team;
 pub mod thread;
-pub mod written;

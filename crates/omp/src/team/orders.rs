@@ -47,8 +47,8 @@
 //! **Failing members.** What a member passes on, it passes on in the runtime, where a stop waits. Its end is
 //! its logical thread's: another host comes to it. Models: tests/loom/src/regions.rs.
 
+use super::cpu_spread::Waker;
 use super::event::Patience;
-use super::room::Waker;
 use crate::sys::own::Own;
 use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, fetch_to_write, full_fence, touch};
 use crate::sys::{futex, watch};

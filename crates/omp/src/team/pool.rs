@@ -1,13 +1,14 @@
 //! The pool of workers: logical threads with libc threads of their own, kept for the life of the process.
 
-use super::aside::step_aside;
+use super::cpu_yield::step_aside;
+use super::cpus::cpus;
 use super::event::Patience;
-use super::recovery::recovery;
 use super::team::Team;
 use super::thread::{self, Thread};
-use super::{carrier, crew, room};
+use super::{carrier, cpu_spread, crew};
 use crate::icv::globals;
 use crate::observe::Event;
+use crate::recovery;
 use crate::say;
 use crate::sys::limits;
 use crate::sys::lock::{self, Locked};
@@ -35,7 +36,7 @@ pub(crate) fn fork_lock() -> &'static crate::sys::lock::Lock {
 pub(crate) fn forget_workers() {
     POOL.with(|p| *p = Pool { idle: Vec::new(), teams: Vec::new(), threads: Vec::new() });
     WORKERS.store(0, Relaxed);
-    room::forget_others();
+    cpu_spread::forget_others();
 }
 
 /// Workers created so far.
@@ -168,7 +169,10 @@ fn create_worker() -> Option<&'static Thread> {
     drop(unsafe { Box::from_raw((thr as *const Thread).cast_mut()) });
     static SAID: AtomicBool = AtomicBool::new(false);
     if !SAID.swap(true, Relaxed) && globals().promp.verbose >= 1 {
-        say!("the system refuses to create another thread; going on with {} worker threads", workers());
+        say!(
+            "the system refuses to create another thread (ulimit -u?); going on with {} worker threads",
+            workers()
+        );
     }
     None
 }
@@ -190,7 +194,7 @@ extern "C" fn worker_start(arg: *mut libc::c_void) -> *mut libc::c_void {
         last = Some(order);
     }
     thr.tell(Event::ThreadEnd);
-    room::move_out(thr);
+    cpu_spread::move_out(&thr.home);
     carrier::end(thr);
     thread::set_current(None);
     WORKERS.fetch_sub(1, Relaxed);
@@ -226,23 +230,4 @@ pub(crate) fn patience(threads: u32) -> Patience {
         _ => 0,
     };
     Patience { rounds, crowded, yields }
-}
-
-/// How many CPUs the process' threads may use at the same time.
-pub(crate) fn cpus() -> u32 {
-    globals().procs.min(machine())
-}
-
-fn machine() -> u32 {
-    static N: AtomicU32 = AtomicU32::new(0);
-    match N.load(Relaxed) {
-        0 => {
-            let g = globals();
-            // Bound threads run on their places, whatever the caller's mask.
-            let n = if g.places.is_empty() { limits::affinity_mask().len() as u32 } else { g.procs };
-            N.store(n, Relaxed);
-            n
-        }
-        n => n,
-    }
 }

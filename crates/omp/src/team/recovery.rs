@@ -3,10 +3,7 @@
 //! that is looked at first.
 
 use super::thread::Thread;
-use crate::composition;
-use crate::sys::own::Own;
 use crate::sys::variables::Reader;
-use core::ptr::NonNull;
 
 /// Who recovers.
 pub trait Recovery: Sync {
@@ -36,27 +33,4 @@ pub trait Recovery: Sync {
 
     /// The last member leaves a construct in which a lost chunk was not executed again.
     fn chunk_left_behind(&self) -> !;
-}
-
-/// The one of this process.
-#[inline(always)]
-pub(crate) fn recovery() -> &'static dyn Recovery {
-    composition().recovery
-}
-
-/// Words of a [`Room`].
-const WORDS: usize = 32;
-
-/// Memory in a thread for what recovery keeps of it, and nobody else looks into: zeros at first, as it was
-/// when the thread is used again.
-#[derive(Default)]
-#[repr(C, align(16))]
-pub struct Room(Own<[u64; WORDS]>);
-
-impl Room {
-    /// Where it is.
-    #[inline(always)]
-    pub fn memory(&'static self) -> NonNull<()> {
-        NonNull::from(self).cast()
-    }
 }

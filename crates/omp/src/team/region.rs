@@ -4,6 +4,7 @@
 //! says that it has come to it and then, while the region has not ended, helps with explicit tasks; the primary
 //! waits for all and for the last task, and says that it has ended. A worker that still helps cannot meet tasks of a later region: it takes tasks only if the team's epoch is its own, under the pool's lock.
 
+use super::activation::activate;
 use super::crew::{NO_CREW, call_workers, expect_orders};
 use super::event::Waiters;
 use super::member::{Member, tfd};
@@ -14,10 +15,8 @@ use super::{affinity_text, bind, crew, pool, promises, setup};
 use crate::icv::globals;
 use crate::observe;
 use crate::observe::event::{Event, Set, Sync};
-use crate::save;
-use crate::sys::asm;
 use crate::task::group::Group;
-use crate::task::included;
+use crate::task::lightness::lighten;
 use crate::work::loops;
 use crate::work::share::Share;
 use crate::work::tune::regions;
@@ -182,7 +181,7 @@ fn enter(thr: &'static Thread, m: &'static Member, team: &'static Team, again: b
     thr.held.set(0);
     if again {
         thr.enter(m);
-        included::lighten(thr);
+        lighten(thr);
     } else {
         belong(thr, m, team);
     }
@@ -246,7 +245,7 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     let outer = team.primary.parent.get().expect("set at start");
     thr.enter(outer);
     thr.task.set(outside.task);
-    if setup::is_prepared(thr, team.member(0), team.primary.since.get()) {
+    if thr.is_prepared(team.member(0), team.primary.since.get()) {
         // Nothing was promised, and so nothing saved that would not be saved outside.
         thr.light.set(outside.light);
     } else {
@@ -306,7 +305,7 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
     }
     let team = member.team();
     take_part(thr, member, epoch);
-    if !setup::is_prepared(thr, member, since) {
+    if !thr.is_prepared(member, since) {
         belong(thr, member, team);
         thr.prepared.set(Some((member, since)));
     }
@@ -336,28 +335,6 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
     if TELL {
         tell_end(thr, team);
     }
-}
-
-/// Calls `call` as the current activation of `thr` and restores the enclosing one.
-///
-/// `args` is the memory (address, bytes) that the function may change and that belongs to this activation alone: a task's
-/// argument block.
-#[inline]
-pub fn activate(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
-    activate_here(thr, call, args);
-}
-
-/// [`activate`] without a frame of its own.
-#[inline(always)]
-pub(crate) fn activate_here(thr: &'static Thread, call: (usize, usize), args: (usize, usize)) {
-    let (frame, base, outer) = (thr.frame.get(), thr.base.load(Relaxed), thr.call.get());
-    thr.call.set(call);
-    save::enter(thr, args);
-    // SAFETY: compiled OpenMP code gave the function and its argument for this purpose; `thr` is the caller.
-    unsafe { asm::promp_call(call.0, call.1, core::ptr::from_ref(thr).addr()) };
-    thr.frame.set(frame);
-    thr.base.store(base, Relaxed);
-    thr.call.set(outer);
 }
 
 /// What others may look at of a member, as it is when its region begins.
@@ -403,13 +380,13 @@ fn begin_implicit(
         m.rest.set((0, 0));
         m.ledger.begin_construct();
     }
-    if m.place.get().2 != thr.bound.get() {
+    if m.place.get().2 != thr.home.bound.get() {
         bind::follow(thr, m);
     }
 }
 
 fn end_implicit(thr: &'static Thread) {
     let m = thr.member();
-    m.ledger.finish_chunk(m);
+    m.finish_chunk();
     thr.chunks.set(thr.chunks.get() + m.ledger.end_region());
 }

@@ -2,6 +2,7 @@
 
 use super::thread::Thread;
 use crate::sys::lock::Locked;
+use crate::sys::time::of_thread_ns;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 static THREADS: Locked<Vec<&'static Thread>> = Locked::new(Vec::new());
@@ -43,6 +44,17 @@ pub fn with_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> R {
 /// [`with_threads`], if nobody else is at it.
 pub fn try_threads<R>(f: impl FnOnce(&[&'static Thread]) -> R) -> Option<R> {
     THREADS.try_with(|v| f(v))
+}
+
+/// What CPU time the pool's workers, and other threads that are in a region or begin or end one now, have
+/// used since it was asked last (cpu_yield.rs).
+pub(crate) fn cpu_time_of_members() -> u64 {
+    let used = |t: &&Thread| {
+        let now = of_thread_ns(t.host.load(Relaxed));
+        let since = now.saturating_sub(t.used.swap(now, Relaxed));
+        if t.worker.get() || t.is_in_region() || t.in_runtime.load(Relaxed) != 0 { since } else { 0 }
+    };
+    with_threads(|all| all.iter().map(used).sum())
 }
 
 /// In a child after fork: only the caller is left.

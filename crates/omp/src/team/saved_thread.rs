@@ -5,8 +5,8 @@
 //! workers, which end in order; the next region makes what it needs. The keeper does this on memory that has
 //! been put back and that nobody executes yet.
 
+use super::pool;
 use super::thread::Thread;
-use super::{pool, setup};
 use crate::ckpt::dead_memory_claims::Claims;
 use crate::ckpt::logical_threads::LogicalThread;
 use crate::icv::globals_if_ready;
@@ -79,7 +79,7 @@ fn dismiss_workers(thr: &'static Thread) {
         // Those that rest at the end of its last region.
         team.event.notify_frozen();
         for m in team.members().iter().skip(1) {
-            let worker = setup::worker_of(m);
+            let worker = m.worker();
             dismiss_workers(worker);
             worker.dock.dismiss_frozen();
         }

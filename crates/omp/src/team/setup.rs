@@ -11,8 +11,8 @@
 //! the above is set up each time.
 
 use super::barrier::Shape;
-use super::meet::Way;
-use super::member::Member;
+use super::barrier_way::Way;
+use super::region_request::Asked;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
 use super::{bind, crew, pool, promises, region, shrink};
@@ -23,41 +23,15 @@ use crate::icv::{Icvs, globals};
 use crate::observe;
 use crate::observe::event::Set;
 use crate::proofs::{join, tables};
-use crate::task::included::{self, PLAIN, SERIAL};
+use crate::task::Task;
+use crate::task::lightness::{PLAIN, SERIAL, lighten};
 use crate::work::tune::regions;
-use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, Ordering::*};
 
 /// Threads in regions beyond the initial ones; kept only when there is a thread limit.
 static BUSY: AtomicU32 = AtomicU32::new(0);
 
-/// See the module's text.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Asked {
-    /// The num_threads clause's value, 0 without one.
-    threads: u32,
-    /// The proc_bind clause, as the ABI has it.
-    flags: u32,
-    /// By how many threads teams are smaller, for those that have failed.
-    retired: u32,
-    /// Which objects have tables of the compile side: whether private state is saved hangs on it.
-    tables: u32,
-    /// How many workers there are: how long members of nested teams wait awake hangs on it.
-    workers: u32,
-}
-
 impl Asked {
-    /// For the light way (entry/light/region.rs).
-    pub const THREADS: usize = offset_of!(Self, threads);
-    /// See [`Asked::THREADS`].
-    pub const FLAGS: usize = offset_of!(Self, flags);
-    /// See [`Asked::THREADS`].
-    pub const RETIRED: usize = offset_of!(Self, retired);
-    /// See [`Asked::THREADS`].
-    pub const TABLES: usize = offset_of!(Self, tables);
-    /// See [`Asked::THREADS`].
-    pub const WORKERS: usize = offset_of!(Self, workers);
-
     #[inline(always)]
     fn now(threads: u32, flags: u32) -> Self {
         Self {
@@ -97,7 +71,7 @@ fn set_up_or_do(thr: &'static Thread, call: (usize, usize), asked: Asked) -> Opt
     if thr.alone_in.is_plain(call.0, asked, |t| thr.is_in(Some(t))) && plainly(thr, call) {
         // A region of several threads may have begun before it was noted, and ended behind that.
         if thr.light.get() & (PLAIN | SERIAL) == PLAIN {
-            included::lighten(thr);
+            lighten(thr);
         }
         return None;
     }
@@ -149,7 +123,7 @@ fn as_tuned(
         && is_serial_again(thr)
     {
         thr.alone_in.note_plain(call.0, site, asked, thr.task());
-        included::lighten(thr);
+        lighten(thr);
         if plainly(thr, call) {
             if let Some(measured) = fed.measured {
                 regions::ended(measured, 1);
@@ -182,12 +156,6 @@ fn plainly(thr: &'static Thread, call: (usize, usize)) -> bool {
     !observe::wants(const { Set::BEGIN.and(Set::END) }) && region::execute_plainly(thr, call)
 }
 
-/// Is `thr` prepared for regions of setting-up `since` as member `m`?
-#[inline(always)]
-pub(crate) fn is_prepared(thr: &'static Thread, m: &'static Member, since: u64) -> bool {
-    thr.prepared.get().is_some_and(|(of, s)| core::ptr::eq(of, m) && s == since)
-}
-
 #[inline(never)]
 fn set_up(
     thr: &'static Thread,
@@ -202,9 +170,7 @@ fn set_up(
         return Some((team, true));
     }
     join::settle();
-    let outer = thr.member();
-    let outer_team = outer.team();
-    let task = thr.task();
+    let (outer, task) = (thr.member(), thr.task());
     let wanted = team_size(thr, asked);
     let chosen = match g.promp.constructs {
         Constructs::Tuned => as_tuned(thr, call, asked, wanted, whole),
@@ -217,46 +183,13 @@ fn set_up(
         None => (assemble(thr, wanted), None),
     };
     let n = team.size();
-    team.way.update(Way::of(n));
-    team.primary.parent.set(Some(outer));
-    team.parent_task.refer_to(Some(task));
-    let level = outer_team.level.get() + 1;
-    team.level.update(level);
-    team.active_level.update(outer_team.active_level.get() + u32::from(n > 1));
-    let icvs = inner_icvs(task.icvs.get(), level, asked.flags);
-    team.icvs.update(icvs);
-    team.vouched.update(thr.vouched.get());
-    team.wishes.update((thr.recompute.get(), thr.fragments.get()));
-    team.league.update(thr.league.get());
-    team.patience.update(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
-    if team.is_cancelled() {
-        team.cancelled.store(0, Relaxed);
-        team.primary.shape.set(None);
-        // One member may have come to a barrier that the other has left out.
-        team.barrier.forget();
-        for i in 0..team.capacity() {
-            team.member(i).rounds.set(0);
-        }
-    }
-    let shape = Shape::of(n);
-    if team.primary.shape.get() != Some(shape) {
-        team.primary.shape.set(Some(shape));
-        team.barrier.reset(shape);
-        for i in 0..n {
-            let m = team.member(i);
-            m.gathered.set(0);
-            m.tasks.share_with(n);
-        }
-    }
-    if icvs.thread_limit != u32::MAX && wanted > n {
+    describe(team, thr, asked);
+    fit_barrier(team);
+    let limited = team.icvs.peek().thread_limit != u32::MAX;
+    if limited && wanted > n {
         BUSY.fetch_sub(wanted - n, Relaxed);
     }
-    if !g.places.is_empty() {
-        let policy = policy_of(task.icvs.get().bind, asked.flags);
-        for i in 0..n {
-            team.member(i).place.set(bind::place_of(g, policy, i, n, outer.place.get()));
-        }
-    }
+    place_members(team, task, asked);
     // Workers may have been made for it.
     let asked = Asked { workers: pool::workers(), ..asked };
     team.primary.asked.set(asked);
@@ -267,7 +200,7 @@ fn set_up(
         && (thr.depth.get() as usize) < HOT_DEPTH
         && team.vouched.get() == 0
         && team.wishes.get() == (0, 0)
-        && icvs.thread_limit == u32::MAX;
+        && !limited;
     thr.prepared.set((again && !tuned && wanted == n).then(|| (team.member(0), since)));
     if let Some(site) = site {
         // Others that ask for the same are not executed by it.
@@ -275,6 +208,60 @@ fn set_up(
         thr.alone_in.note_team(call.0, site, asked, since, again);
     }
     Some((team, false))
+}
+
+/// What `team` is in a region that `thr` encounters: written only where it is not the same as before.
+fn describe(team: &'static Team, thr: &'static Thread, asked: Asked) {
+    let (n, outer, task) = (team.size(), thr.member(), thr.task());
+    let outer_team = outer.team();
+    team.way.update(Way::of(n));
+    team.primary.parent.set(Some(outer));
+    team.parent_task.refer_to(Some(task));
+    let level = outer_team.level.get() + 1;
+    team.level.update(level);
+    team.active_level.update(outer_team.active_level.get() + u32::from(n > 1));
+    team.icvs.update(inner_icvs(task.icvs.get(), level, asked.flags));
+    team.vouched.update(thr.vouched.get());
+    team.wishes.update((thr.recompute.get(), thr.fragments.get()));
+    team.league.update(thr.league.get());
+    team.patience.update(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
+}
+
+/// The barrier of `team` fits its members, and has seen none of them.
+fn fit_barrier(team: &'static Team) {
+    if team.is_cancelled() {
+        team.cancelled.store(0, Relaxed);
+        team.primary.shape.set(None);
+        // One member may have come to a barrier that the other has left out.
+        team.barrier.forget();
+        for i in 0..team.capacity() {
+            team.member(i).rounds.set(0);
+        }
+    }
+    let n = team.size();
+    let shape = Shape::of(n);
+    if team.primary.shape.get() != Some(shape) {
+        team.primary.shape.set(Some(shape));
+        team.barrier.reset(shape);
+        for i in 0..n {
+            let m = team.member(i);
+            m.gathered.set(0);
+            m.tasks.share_with(n);
+        }
+    }
+}
+
+/// The places of its members, in a region that `task` encounters.
+fn place_members(team: &'static Team, task: &Task, asked: Asked) {
+    let (g, n) = (globals(), team.size());
+    if g.places.is_empty() {
+        return;
+    }
+    let outer = team.primary.parent.get().expect("the team has been described");
+    let policy = policy_of(task.icvs.get().bind, asked.flags);
+    for i in 0..n {
+        team.member(i).place.set(bind::place_of(g, policy, i, n, outer.place.get()));
+    }
 }
 
 /// A region of `team` has ended.
@@ -370,17 +357,11 @@ fn alone(thr: &'static Thread) -> &'static Team {
     team
 }
 
-/// The worker of a member in use.
-#[inline(always)]
-pub(crate) fn worker_of(m: &'static Member) -> &'static Thread {
-    m.thread.get().expect("a member in use has a thread")
-}
-
 /// Gives workers of a team back to the pool: `members`, which may be none. None of the team's workers
 /// sleeps at the end of its last region then, where only the team's primary thread would wake it.
 pub(crate) fn dismiss(team: &'static Team, members: core::ops::Range<u32>) {
     team.event.notify();
-    pool::give_back(members.map(|i| worker_of(team.member(i))));
+    pool::give_back(members.map(|i| team.member(i).worker()));
 }
 
 /// Releases the teams that a thread keeps for its regions: when it ends, or goes back to the pool. In the

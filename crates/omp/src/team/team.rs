@@ -1,11 +1,11 @@
 //! A team: its members, what they share, and the region it executes.
 
 use super::barrier::{Barrier, Shape};
+use super::barrier_way::Way;
 use super::event::{Event, Patience};
-use super::meet::Way;
 use super::member::Member;
 use super::orders::{Awaited, Call};
-use super::setup::Asked;
+use super::region_request::Asked;
 use super::thread::{Called, Thread};
 use crate::icv::{Icvs, globals};
 use crate::observe::OfTeam;

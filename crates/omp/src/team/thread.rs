@@ -5,15 +5,14 @@
 //! Objects of this type live in the arena and are never unmapped, so `&'static Thread` is always valid
 //! memory.
 
-use super::recovery::Room;
-use super::{alone::Alone, member::Member, orders::Dock, room, team::Team};
+use super::recovery_state::Room;
+use super::{alone::Alone, cpu_spread::Home, member::Member, orders::Dock, team::Team};
 use crate::ckpt::dead_memory_claims::Claims;
-use crate::icv::Icvs;
 use crate::observe::{self, Event, OfThread};
-use crate::save::{Save, gauge::Gauge, unsaved_time};
+use crate::save::{Save, gauge::Gauge, unsaved_clock};
 use crate::sys::host::{self, Identity};
 use crate::sys::{asm, own::Own, tls};
-use crate::task::{Task, group, included, slab::Slab};
+use crate::task::{Task, group, slab::Slab};
 use crate::undo;
 use core::mem::offset_of;
 use core::ptr::NonNull;
@@ -44,9 +43,9 @@ pub struct Thread {
     pub progress: AtomicU32,
     /// The current task; see [`Thread::task`].
     pub task: Own<Option<&'static Task>>,
-    /// Tasks below it that it is in and that are no tasks yet (task/included.rs).
+    /// Tasks below it that it is in and that are no tasks yet (task/included_tasks.rs).
     pub(crate) lazy: Own<u32>,
-    /// What calls may be light here (task/included.rs).
+    /// What calls may be light here (task/lightness.rs).
     pub(crate) light: Own<u32>,
     /// The current membership.
     pub member: Own<Option<&'static Member>>,
@@ -86,14 +85,10 @@ pub struct Thread {
     pub ended: AtomicU64,
     /// Is this a worker of the pool (not a thread of the program's own)?
     pub worker: Own<bool>,
-    /// Place the host is bound to; `u32::MAX`: not bound.
-    pub(crate) bound: Own<u32>,
-    /// The host's CPU time when it was looked at last (team/aside.rs), in nanoseconds.
+    /// Its CPU, and the place that its host is bound to.
+    pub(crate) home: Home,
+    /// The host's CPU time when it was looked at last (team/cpu_yield.rs), in nanoseconds.
     pub(crate) used: AtomicU64,
-    /// When it stepped aside last (team/room.rs), in nanoseconds.
-    pub(crate) moved: Own<u64>,
-    /// The CPU that is its home (room.rs).
-    pub(crate) home: Own<u32>,
     /// What OMP_DISPLAY_AFFINITY has shown last: (thread, size, place).
     pub(crate) shown: Own<(u32, u32, u32)>,
     /// Its seat for checkpoints (ckpt/freeze/seats.rs), from 1; 0 if it has none.
@@ -117,7 +112,7 @@ pub struct Thread {
     /// What saving old values costs.
     pub gauge: Gauge,
     /// For how long its work could not have been executed again.
-    pub(crate) unsaved: unsaved_time::Clock,
+    pub(crate) unsaved: unsaved_clock::Clock,
     /// What recovery keeps of it.
     pub room: Room,
     /// What listeners keep with it.
@@ -171,10 +166,8 @@ impl Thread {
             identity: Own::new(None),
             ended: AtomicU64::new(0),
             worker: Own::new(worker),
-            bound: Own::new(u32::MAX),
+            home: Home::default(),
             used: AtomicU64::new(0),
-            moved: Own::new(0),
-            home: Own::new(room::NOWHERE),
             shown: Own::new((u32::MAX, 0, 0)),
             seat_number: Own::new(0),
             claims: Own::new(None),
@@ -186,7 +179,7 @@ impl Thread {
             watched: Own::new(false),
             undo: undo::Log::default(),
             gauge: Gauge::default(),
-            unsaved: unsaved_time::Clock::default(),
+            unsaved: unsaved_clock::Clock::default(),
             room: Room::default(),
             words: OfThread::default(),
             calls_out: AtomicU32::new(0),
@@ -255,40 +248,11 @@ impl Thread {
         self.member().num.get()
     }
 
-    /// The current task.
-    #[inline(always)]
-    pub fn task(&'static self) -> &'static Task {
-        if self.lazy.get() != 0 {
-            included::settle(self);
-        }
-        self.task.get().expect("a thread in the runtime has a task")
-    }
-
     /// Is `task` the current task?
     #[inline(always)]
     pub(crate) fn is_in(&self, task: Option<&'static Task>) -> bool {
         let address = |t: Option<&'static Task>| t.map(core::ptr::from_ref);
         self.lazy.get() == 0 && address(self.task.get()) == address(task)
-    }
-
-    /// Something that regions are set up from has changed (setup.rs).
-    #[inline]
-    pub fn unprepare(&self) {
-        self.prepared.set(None);
-        self.alone_in.unprepare();
-        self.light.set(self.light.get() & !included::SERIAL);
-    }
-
-    /// Replaces the current task's ICVs.
-    pub fn set_icvs(&'static self, icvs: Icvs) {
-        self.task().icvs.set(icvs);
-        self.unprepare();
-    }
-
-    /// Another place in a league.
-    pub fn set_league(&self, league: (u32, u32)) {
-        self.league.set(league);
-        self.unprepare();
     }
 
     /// Makes `m` the current membership, with its implicit task.
@@ -298,12 +262,6 @@ impl Thread {
         self.seat.0.store(m.team() as *const Team as usize, Relaxed);
         self.seat.1.store(m.num.get(), Relaxed);
         self.task.set(Some(&m.implicit));
-    }
-
-    /// Are stacks copied at its save points from here on? Its calls are light only if not.
-    pub(crate) fn set_saving(&'static self, yes: bool) {
-        self.saving.set(yes);
-        included::lighten(self);
     }
 
     /// In a handler: does a stop of this kind have to wait, since the thread is in the runtime? It is noted
@@ -386,7 +344,7 @@ pub(crate) fn set_current(thr: Option<&'static Thread>) {
 pub fn current() -> &'static Thread {
     match known() {
         Some(t) => t,
-        None => super::init::adopt_caller(),
+        None => crate::upward::adopt_caller(),
     }
 }
 

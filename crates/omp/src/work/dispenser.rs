@@ -8,7 +8,7 @@
 //! `waiting`, which every `next` looks at. It does not share a line with `next`: a load in front of the `fetch_add` would fetch that
 //! line twice, once to read and once to write. A range is either in the dispenser, in
 //! some thread's ledger, in the orphan list, or done; it moves between these under the lock or by its one owner, so
-//! each iteration is handed out exactly once more for each time it was lost. Model: tests/loom/dispenser.rs.
+//! each iteration is handed out exactly once more for each time it was lost. Model: tests/loom/src/loops.rs.
 
 use super::holders::Holders;
 use crate::sys::lock::Locked;

@@ -5,8 +5,8 @@
 //! "counter[v0] > index of (v1, …)". Post: store (release); wait: load (acquire).
 
 use crate::sys::membarrier;
-use crate::team::event::Waiters;
-use crate::team::team::Team;
+use crate::sys::own::Own;
+use crate::team::event::{Event, Patience, Waiters};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
@@ -89,26 +89,26 @@ impl Doacross {
     }
 
     /// Iteration `v` is done as far as its dependents care. It may have been posted already: work is repeated, or a light way has left
-    /// those who sleep to this one.
-    pub fn post(&self, team: &Team, v: &[u64]) {
+    /// those who sleep to this one. Its team waits on `event`.
+    pub fn post(&self, event: &Event, v: &[u64]) {
         if let Some(c) = self.counter(v[0]) {
             let done = self.inner(v) + 1;
             if c.load(Relaxed) < done {
                 c.store(done, Release);
             }
-            team.event.notify_only(Waiters::Inside);
+            event.notify_only(Waiters::Inside);
         }
     }
 
-    /// Waits until iteration `v` is posted.
-    pub fn wait(&self, team: &Team, v: &[u64]) {
+    /// Waits on its team's `event` until iteration `v` is posted, or the region is cancelled.
+    pub fn wait(&self, event: &Event, patience: &Own<Patience>, is_cancelled: impl Fn() -> bool, v: &[u64]) {
         if let Some(c) = self.counter(v[0]) {
             let need = self.inner(v);
-            let ready = || c.load(Acquire) > need || team.is_cancelled();
+            let ready = || c.load(Acquire) > need || is_cancelled();
             match (ready(), self.quick.posts) {
                 (true, _) => {}
-                (false, 0) => team.event.wait(team.patience.get(), ready),
-                (false, _) => team.event.wait_unfenced(team.patience.get(), ready, membarrier::fence_all),
+                (false, 0) => event.wait(patience.get(), ready),
+                (false, _) => event.wait_unfenced(patience.get(), ready, membarrier::fence_all),
             }
         }
     }

@@ -7,9 +7,8 @@
 //! gone; survivors that wait for chunks in flight.
 
 use super::dispenser::Range;
+use crate::recovery;
 use crate::sys::own::Own;
-use crate::team::member::Member;
-use crate::team::recovery::recovery;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
@@ -158,19 +157,19 @@ impl Ledger {
         self.orphan_of.get() == 0
     }
 
-    /// The chunk in flight is done.
+    /// The chunk in flight is done, by thread number `me`.
     #[inline(always)]
-    pub fn finish_chunk(&self, m: &Member) {
+    pub(crate) fn finish_chunk(&self, me: impl FnOnce() -> u32) {
         if self.orphan_of.get() != 0 {
-            self.credit(m);
+            self.credit(me());
         }
         self.construct.store(0, Release);
     }
 
     #[cold]
-    fn credit(&self, m: &Member) {
+    fn credit(&self, me: u32) {
         let n = self.hi.load(Relaxed) - self.lo.load(Relaxed);
-        recovery().recomputed(self.orphan_of.get() - 1, m.num.get(), n);
+        recovery().recomputed(self.orphan_of.get() - 1, me, n);
         self.orphan_of.set(0);
     }
 

@@ -2,8 +2,8 @@
 
 use super::batch::Batch;
 use super::dispenser::Dispenser;
-use super::many::{Many, Own};
 use super::share::{Maker, Share, ShareRing};
+use super::shared_batches::{Many, Own};
 use crate::sys::sync::{touch, touched};
 use crate::team::lines::Clocks;
 use crate::team::member::Member;
@@ -145,7 +145,7 @@ fn who_comes_to_a_loop_fetches_one_line() {
             let (_, lines) = touched::by(|| {
                 if comes {
                     m.settled.set(m.share_seq.get());
-                    assert_eq!(ring.enter(m, 1, |_| ()).1.is_some(), me == 0);
+                    assert_eq!(m.enter_construct(ring, 1, |_| ()).1.is_some(), me == 0);
                 }
                 m.share().dispenser.take(2, 1)
             });
@@ -184,7 +184,7 @@ fn who_makes_a_loop_need_not_fetch_the_line_back_for_its_first_chunk() {
             for (me, m) in members.iter().enumerate() {
                 let (_, lines) = touched::by(|| {
                     m.settled.set(m.share_seq.get());
-                    let made = ring.enter(m, 1, first).1;
+                    let made = m.enter_construct(ring, 1, first).1;
                     assert_eq!(made.is_some(), me == 0, "loop {k}");
                     taken[me] = made.filter(|n| *n > 0).map(|_| 0);
                 });

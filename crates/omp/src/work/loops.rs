@@ -1,14 +1,15 @@
 //! Loops and sections: entering a construct, the next chunk, leaving. One implementation for all schedules, both integer
 //! widths, ordered, runtime and doacross loops; sections are a dynamic loop with chunks of one.
 
-use super::asked::{self, Asked, Circumstances, Want, Wishes};
-use super::many::{self, Many};
-use super::share::{Maker, Shape, Share};
-use super::{batch, dispenser::Range, ledger::Before, ordered, site, survivors, tune};
+use super::shape::Shape;
+use super::share::{Maker, Share};
+use super::shared_batches::{self, Many};
+use super::want::{Asked, Circumstances, Want, Wishes};
+use super::{batch, dispenser::Range, ledger::Before, ordered_loops, shape_choice, site, survivors, tune};
 use crate::observe::event::{Construct, Event, Row, Set};
 use crate::save::{proof, unsaved_time};
-use crate::team::{event::Waiters, member::Member, promises, recovery::recovery, team::Team, thread::Thread};
-use crate::{icv::Sched, observe, sys::time};
+use crate::team::{event::Waiters, member::Member, promises, team::Team, thread::Thread};
+use crate::{icv::Sched, observe, recovery, sys::time};
 
 /// Enters the next construct, which is to be what `want` says; `None`: it has no iterations. True if `thr` is
 /// the first; then `made` may add to the descriptor before others see it.
@@ -20,9 +21,9 @@ pub fn enter(
 ) -> (&'static Share, bool) {
     let (m, team) = (thr.member(), thr.team());
     let wishes = begin(thr, m);
-    let (s, made) = team.shares.enter(m, m.epoch.get(), |s: &'static Share| {
+    let (s, made) = m.enter_construct(&team.shares, m.epoch.get(), |s: &'static Share| {
         match want {
-            Some(want) => asked::make(s, team, want, now(wishes)),
+            Some(want) => shape_choice::make(s, team, want, now(wishes)),
             None => s.set_shape(Asked::NOTHING, Shape::NONE),
         }
         made(s);
@@ -43,7 +44,7 @@ struct Plain<'a> {
 impl Maker for Plain<'_> {
     #[inline(always)]
     fn make(self, s: &'static Share) -> u64 {
-        asked::make(s, self.team, self.want, now(self.wishes));
+        shape_choice::make(s, self.team, self.want, now(self.wishes));
         let shape = s.shape.peek();
         if !self.lightly || !shape.singly {
             return 0;
@@ -66,7 +67,7 @@ pub fn enter_plain(thr: &'static Thread, m: &'static Member, want: &Want) -> (&'
     const TOLD: Set = Set::of(&[Row::WorkBegin, Row::Chunk]);
     let (team, wishes) = (m.team(), begin(thr, m));
     let lightly = !thr.saving.get() && !observe::wants(TOLD);
-    let (s, made) = team.shares.enter(m, m.epoch.get(), Plain { team, want, wishes, lightly });
+    let (s, made) = m.enter_construct(&team.shares, m.epoch.get(), Plain { team, want, wishes, lightly });
     let first = match made {
         _ if !lightly => Light::Ask,
         Some(n @ 1..) => noted(m, s.shape.peek(), Range { lo: 0, hi: n }),
@@ -84,7 +85,7 @@ fn now(wishes: Wishes) -> Circumstances {
 /// What comes before a construct.
 #[inline(always)]
 fn begin(thr: &'static Thread, m: &'static Member) -> Wishes {
-    m.ledger.finish_chunk(m);
+    m.finish_chunk();
     let wishes = Wishes { recompute: thr.recompute.get(), fragments: thr.fragments.get() };
     if !wishes.are_none() {
         thr.recompute.set(0);
@@ -136,7 +137,7 @@ pub fn next_lightly(thr: &'static Thread) -> Light {
         Light::Ask
     };
     if let Light::Nothing = found {
-        ledger.finish_chunk(m);
+        m.finish_chunk();
     }
     found
 }
@@ -221,9 +222,9 @@ pub fn next(thr: &'static Thread, m: &'static Member) -> Option<Range> {
         Before::Look => recovery().chunk_ends(thr),
     }
     if shape.ordered {
-        ordered::pass_turn(m, s);
+        ordered_loops::pass_turn(m, s);
     }
-    m.ledger.finish_chunk(m);
+    m.finish_chunk();
     take(thr, m, s, shape)
 }
 
@@ -325,7 +326,7 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
         let most = batch::MOST;
         let own = s.dispenser.take_several(shape.total, shape.chunk, u64::from(threads), most, &mut position);
         own.or_else(steal)
-    } else if threads > many::FEW {
+    } else if threads > shared_batches::FEW {
         return batched_by_many(m, s, shape, many);
     } else {
         many.more_of_few(&s.dispenser, &mut position, steal)
@@ -340,7 +341,7 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
 #[inline(never)]
 fn batched_by_many(m: &'static Member, s: &'static Share, shape: &Shape, many: Many) -> Option<Range> {
     let (construct, team) = (m.construct(), m.team());
-    let mut own = many::Own { position: m.trip.get(), holds: m.holds.get() };
+    let mut own = shared_batches::Own { position: m.trip.get(), holds: m.holds.get() };
     let may = !m.ledger.had_last();
     let more = many.more(&s.dispenser, m.num.get(), &mut own, |victim| {
         if may { team.member(victim).batch.steal(construct) } else { None }
@@ -387,18 +388,10 @@ pub fn leave(thr: &'static Thread, barrier: bool) {
     leave_by(thr, thr.member(), barrier, |s, team| team.shares.leave(s, team.size()));
 }
 
-/// Leaves the construct for a barrier that all members come to; behind that, [`settle`].
+/// Leaves the construct for a barrier that all members come to; behind that, [`Member::settle_construct`].
 #[inline(always)]
 pub fn leave_for_barrier(thr: &'static Thread, m: &'static Member) {
     leave_by(thr, m, true, |s, team| team.shares.leave_for_barrier(s, || team.size()));
-}
-
-/// `m` has passed the barrier at its last construct's end.
-#[inline]
-pub fn settle(m: &'static Member) {
-    if let Some(s) = m.share.get() {
-        m.team().shares.settle(m, s, m.epoch.get());
-    }
 }
 
 #[inline(always)]
@@ -409,7 +402,7 @@ fn leave_by(
     leave: impl FnOnce(&'static Share, &'static Team),
 ) {
     let team = m.team();
-    m.ledger.finish_chunk(m);
+    m.finish_chunk();
     m.scanning.set(false);
     if let Some(s) = m.share.get() {
         let shape = s.shape.peek();

@@ -1,7 +1,6 @@
 //! Worksharing: constructs and their descriptors (share), the dispenser of chunks with orphans, the ledger, the schedules,
 //! ordered and doacross, locks and critical sections.
 
-pub mod asked;
 pub(crate) mod batch;
 pub mod bounds;
 pub mod dispenser;
@@ -12,10 +11,13 @@ pub mod ledger;
 mod lines;
 pub mod locks;
 pub mod loops;
-pub(crate) mod many;
-pub mod ordered;
+pub mod ordered_loops;
 pub(crate) mod pace;
+pub mod shape;
+pub(crate) mod shape_choice;
 pub mod share;
+pub(crate) mod shared_batches;
 pub mod site;
 pub(crate) mod survivors;
 pub mod tune;
+pub mod want;

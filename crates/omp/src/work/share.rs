@@ -11,13 +11,13 @@
 //! end (they may wait for it), so such constructs get overflow descriptors, under a lock; but where there
 //! are many of these already, it gives the others a little time for each.
 
-use super::asked::Asked;
-use super::dispenser::{Dispenser, Line, Range};
+use super::dispenser::{Dispenser, Line};
 use super::doacross::Doacross;
-use crate::icv::Sched;
-use crate::observe::event::Work;
+use super::shape::Shape;
+use super::want::Asked;
+use crate::recovery;
 use crate::sys::{lock::Locked, own::Own, sync::touch, syscall::sched_yield};
-use crate::team::{aside::step_aside, member::Member, recovery::recovery};
+use crate::team::cpu_yield::step_aside;
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use core::{mem::offset_of, ptr::NonNull};
 use crossbeam_utils::CachePadded;
@@ -42,109 +42,10 @@ fn is_over(now: u64, seq: u64, settled: u64) -> bool {
     !ahead && behind > seq - settled
 }
 
-/// May the place of tag `now` be taken for construct `seq` of member `m`?
+/// May the place of tag `now` be taken for construct `seq` of a member?
 #[inline(always)]
-fn is_free(now: u64, epoch: u64, seq: u64, m: &Member) -> bool {
-    now & 3 == FREE || now >> 32 != epoch & 0xffff_ffff || is_over(now, seq, m.settled.get())
-}
-
-/// What a construct is, fixed before it becomes ready. [`Own`] fields are written by the member that
-/// makes it.
-#[derive(Clone, Copy)]
-pub struct Shape {
-    /// Schedule; `Auto`: the tuner hands chunks out.
-    pub(crate) sched: Sched,
-    /// Number of iterations.
-    pub total: u64,
-    /// Chunk size; 0 with static: one block a thread.
-    pub(crate) chunk: u64,
-    /// First value of the loop variable.
-    pub(crate) start: u64,
-    /// End value.
-    pub(crate) end: u64,
-    /// Increment (two's complement).
-    pub(crate) step: u64,
-    /// Has an ordered clause.
-    pub ordered: bool,
-    /// A thread's chunks must come in increasing order: orphans stay with their owner.
-    pub monotonic: bool,
-    /// They come in increasing order as long as nobody fails. Under libgomp they do in every dynamic loop,
-    /// and programs count on that: only where it is proved that it makes no difference they may come in any
-    /// order.
-    pub ascending: bool,
-    /// `total + threads * chunk` could wrap.
-    pub(crate) wide: bool,
-    /// Chunks are taken in batches: dynamic, and nobody waits for the iterations before.
-    pub(crate) quick: bool,
-    /// They are taken from the dispenser one at a time, whoever is free; nobody cancels the loop.
-    pub(crate) singly: bool,
-    /// Is known to end in a barrier, or what follows is the region's end.
-    pub(crate) ends_in_barrier: bool,
-    /// Call site, for what is learned about it.
-    pub(crate) site: usize,
-    /// What kind of construct it is.
-    pub work: Work,
-    /// `promp_recompute`'s word for it, 0 if none was given.
-    pub recompute: u8,
-    /// Fragments that a static chunk is handed out in.
-    pub(crate) fragments: u64,
-    /// When it began, if anybody may want to know (ns).
-    pub(crate) began: u64,
-    /// The tuner measures it: the number of its entry (tune/site.rs), and 1.
-    pub(crate) tune: u16,
-    /// With `Sched::Auto`: how the tuner hands chunks out.
-    pub(crate) deal: u8,
-}
-
-impl Shape {
-    /// The loop variable's value in iteration `i`.
-    #[inline(always)]
-    pub fn value(&self, i: u64) -> u64 {
-        self.start.wrapping_add(i.wrapping_mul(self.step))
-    }
-
-    /// The loop variable's values for `r`: [first, end).
-    #[inline(always)]
-    pub(crate) fn values(&self, r: Range) -> (u64, u64) {
-        (self.value(r.lo), if self.is_last(r) { self.end } else { self.value(r.hi) })
-    }
-
-    /// Does `r` have the last iteration?
-    #[inline(always)]
-    pub(crate) fn is_last(&self, r: Range) -> bool {
-        r.hi == self.total
-    }
-
-    /// The iterations of chunk `number`.
-    #[inline(always)]
-    pub(crate) fn range(&self, number: u64) -> Range {
-        let lo = number * self.chunk;
-        Range { lo, hi: (lo + self.chunk).min(self.total) }
-    }
-
-    /// A construct without iterations (single, scope).
-    pub(crate) const NONE: Shape = Shape {
-        sched: Sched::Static,
-        total: 0,
-        chunk: 0,
-        start: 0,
-        end: 0,
-        step: 1,
-        ordered: false,
-        monotonic: true,
-        ascending: true,
-        wide: false,
-        quick: false,
-        singly: false,
-        ends_in_barrier: false,
-        site: 0,
-        work: Work::Scope,
-        recompute: 0,
-        fragments: 1,
-        began: 0,
-        tune: 0,
-        deal: 0,
-    };
+fn is_free(now: u64, epoch: u64, seq: u64, settled: &Own<u64>) -> bool {
+    now & 3 == FREE || now >> 32 != epoch & 0xffff_ffff || is_over(now, seq, settled.get())
 }
 
 /// A construct's descriptor.
@@ -332,32 +233,26 @@ impl Default for ShareRing {
 }
 
 impl ShareRing {
-    /// Member `m` enters its next construct. The first to come makes it: `make` gives it its shape, and may
-    /// add to it, before others see it. Returns the descriptor and, if this member was the first, what `make`
-    /// gave.
+    /// A member enters construct `seq`, and so many of these are `settled`: it knows that all members have
+    /// left them. The first to come makes it: `make` gives it its shape, and may add to it, before others see
+    /// it. Returns the descriptor and, if this member was the first, what `make` gave.
     #[inline(always)]
     pub(crate) fn enter(
         &'static self,
-        m: &Member,
         epoch: u64,
+        seq: u64,
+        settled: &Own<u64>,
         make: impl Maker,
     ) -> (&'static Share, Option<u64>) {
-        let seq = m.share_seq.get();
-        m.share_seq.set(seq + 1);
-        m.trip.set(0);
-        m.rest.set((0, 0));
-        m.ledger.begin_construct();
         let slot = &self.slots[(seq % SLOTS) as usize];
         let now = slot.tag().load(Acquire);
-        let (share, first) = if now == tag(epoch, seq, READY) {
+        if now == tag(epoch, seq, READY) {
             (slot, None)
-        } else if is_free(now, epoch, seq, m) && slot.claim(now, epoch, seq) {
+        } else if is_free(now, epoch, seq, settled) && slot.claim(now, epoch, seq) {
             self.make(slot, epoch, seq, make)
         } else {
-            self.enter_late(m, epoch, seq, make)
-        };
-        m.share.set(Some(share));
-        (share, first)
+            self.enter_late(epoch, seq, settled, make)
+        }
     }
 
     /// The caller has claimed `slot` for construct `seq`: makes it, unless it is beyond the ring already.
@@ -386,9 +281,9 @@ impl ShareRing {
     #[inline(never)]
     fn enter_late(
         &'static self,
-        m: &Member,
         epoch: u64,
         seq: u64,
+        settled: &Own<u64>,
         make: impl Maker,
     ) -> (&'static Share, Option<u64>) {
         let mut make = Some(make);
@@ -399,7 +294,7 @@ impl ShareRing {
             if now == tag(epoch, seq, READY) {
                 return (slot, None);
             }
-            if is_free(now, epoch, seq, m) {
+            if is_free(now, epoch, seq, settled) {
                 if slot.claim(now, epoch, seq) {
                     return self.make(slot, epoch, seq, make.take().expect("used once"));
                 }
@@ -476,14 +371,12 @@ impl ShareRing {
         }
     }
 
-    /// All members have left the last construct that `m` was in, `s`, and those before, in region
-    /// `epoch`: `m` has passed the barrier at its end.
-    #[inline]
-    pub(crate) fn settle(&self, m: &Member, s: &'static Share, epoch: u64) {
-        let settled = m.share_seq.get();
-        m.settled.set(settled);
-        // One looks, before it takes part in what comes next. Others may have filled the descriptor anew.
-        if m.num.get() == 0 && s.dispenser.has_orphans() && !s.is_cancelled() {
+    /// All members have left the last of `settled` constructs, `s`, and those before, in region `epoch`: one
+    /// has passed the barrier at its end, and looks before it takes part in what comes next.
+    #[inline(always)]
+    pub(crate) fn settle(&self, s: &'static Share, epoch: u64, settled: u64) {
+        if s.dispenser.has_orphans() && !s.is_cancelled() {
+            // Others may have filled the descriptor anew.
             let is_this = s.tag().load(Acquire) == tag(epoch, settled - 1, READY);
             if is_this && !s.overflow {
                 recovery().chunk_left_behind();

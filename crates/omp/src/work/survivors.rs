@@ -1,7 +1,8 @@
 //! Loops in which a chunk was lost: who executes it, and who waits for chunks that may be.
 
 use super::dispenser::Range;
-use super::share::{Shape, Share};
+use super::shape::Shape;
+use super::share::Share;
 use crate::sys::time;
 use crate::team::event::Waiters;
 use crate::team::member::Member;

@@ -217,9 +217,15 @@ pub fn functions() -> impl Iterator<Item = usize> {
     REAL.iter().map(|real| real.load(Relaxed))
 }
 
-/// What objects that are loaded from now on are to call; nothing while no host has changed.
+/// What objects that are loaded from now on are to call. While no host has changed: libc's functions, without
+/// being led there by the loader at the first call. A thread that is at that in a checkpoint would come to
+/// them on another host, too, and have the loader lead later calls past what stands in for them.
 pub fn instead() -> Vec<Instead> {
-    if FOLLOWED.load(Acquire) { all() } else { Vec::new() }
+    let mut all = all();
+    if !FOLLOWED.load(Acquire) {
+        all.iter_mut().for_each(|i| i.address = i.real.load(Relaxed));
+    }
+    all
 }
 
 /// Memory has been put back, and threads go on on other hosts, which are none of the runtime's `own`.

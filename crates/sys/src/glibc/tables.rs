@@ -59,17 +59,29 @@ pub fn objects(maps: &[Mapping]) -> impl Iterator<Item = &Mapping> {
     })
 }
 
-/// Makes the entries of `object`, one of `maps`, lead to what is in `list`. Returns where one of them is.
-pub fn lead(maps: &[Mapping], object: &Mapping, list: &[Instead], door: &Door) -> Option<usize> {
+/// Makes the entries of `object`, one of `maps`, lead to what is in `list`; those that are to lead to libc's
+/// function itself, only where the loader would find it at the first call. Returns where one of them is (one
+/// that leads elsewhere, if there is any), and whether any was left to the loader.
+pub fn lead(maps: &[Mapping], object: &Mapping, list: &[Instead], door: &Door) -> (Option<usize>, bool) {
     let names: Vec<&CStr> = list.iter().map(|i| i.name).collect();
     let all = entries(maps, object, &names, &|at, to| door.read(at, to)).unwrap_or_default();
+    let mut left = false;
     for &(at, which) in &all {
-        let i = &list[which];
-        if i.real.load(Relaxed) != 0 && word(door, at) != Some(i.address) {
-            put(maps, at, i.address, door);
+        let (address, real) = (list[which].address, list[which].real.load(Relaxed));
+        let now = word(door, at);
+        let may = address != real || now.is_some_and(|w| is_of(maps, object, w));
+        if real != 0 && now != Some(address) && may {
+            put(maps, at, address, door);
+            left |= address == real;
         }
     }
-    all.first().map(|e| e.0)
+    let one = all.iter().find(|e| list[e.1].address != list[e.1].real.load(Relaxed)).or(all.first());
+    (one.map(|e| e.0), left)
+}
+
+/// Is `at` in the same file as `object`?
+fn is_of(maps: &[Mapping], object: &Mapping, at: usize) -> bool {
+    find(maps, at).is_some_and(|m| (m.inode, &m.dev) == (object.inode, &object.dev))
 }
 
 /// Makes an entry of a table `address`.

@@ -94,6 +94,7 @@ fn parse(line: &str) -> Option<Mapping> {
         content: None,
         said: String::new(),
         policy: None,
+        guards: Vec::new(),
     })
 }
 

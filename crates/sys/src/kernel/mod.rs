@@ -20,6 +20,7 @@ pub mod reach;
 pub mod rights;
 pub mod scheduling;
 pub mod signals;
+pub mod silence;
 pub mod stat;
 pub mod syscall;
 pub mod time;

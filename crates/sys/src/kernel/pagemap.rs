@@ -56,6 +56,8 @@ pub const PRESENT: u64 = 1 << 3;
 pub const SWAPPED: u64 = 1 << 4;
 /// The page of zeros.
 pub const ZERO: u64 = 1 << 5;
+/// A guard (Linux 6.15).
+pub const GUARD: u64 = 1 << 8;
 
 /// Flag: what is told of is armed.
 pub const WP_MATCHING: u64 = 1 << 0;

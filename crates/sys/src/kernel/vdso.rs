@@ -263,14 +263,7 @@ mod tests {
             start,
             end: start + size_of_val(&memory),
             prot: libc::PROT_READ | libc::PROT_WRITE,
-            shared: false,
-            offset: 0,
-            dev: String::new(),
-            inode: 0,
-            path: String::new(),
-            content: None,
-            said: String::new(),
-            policy: None,
+            ..Mapping::default()
         };
         // SAFETY: the array above.
         unsafe { redirect(&m, &[7, 9], &[70, 90]) };

@@ -2,6 +2,7 @@
 
 pub mod arena;
 pub mod claim;
+pub mod guards;
 pub mod keep;
 pub mod lock;
 pub mod own;

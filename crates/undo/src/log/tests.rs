@@ -91,6 +91,25 @@ fn save_points_are_left_out_once_some_have_been_in_vain() {
 }
 
 #[test]
+fn where_iterations_wait_for_each_other_save_points_are_left_out_until_one_is_taken() {
+    let log = Log::default();
+    log.goes_without(8);
+    assert!(log.is_without() && log.has_left_out() && log.lost() == 8);
+    assert!(!log.leaves_out(|| true), "no batch of chunks is taken for that");
+    log.takes_points();
+    assert!(!log.is_without() && log.has_left_out() && log.lost() == 8, "lost up to the next one");
+    log.clear(|site| assert_eq!(site, 8));
+    assert!(log.lost() == 0 && !log.has_left_out());
+    log.takes_points();
+    assert!(!log.has_left_out(), "nothing was left out");
+    log.lose(16);
+    log.goes_without(8);
+    assert!(log.is_without() && log.lost() == 16, "the first reason stays");
+    log.clear(|site| assert_eq!(site, 16));
+    assert!(!log.is_without());
+}
+
+#[test]
 fn what_is_saved_again_before_the_next_save_point_is_in_the_log() {
     let (log, words) = (Log::default(), [0u64; 64]);
     let at = |i: usize| core::ptr::from_ref(&words[i]) as usize;

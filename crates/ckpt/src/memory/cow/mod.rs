@@ -100,7 +100,7 @@ impl Guard {
         // SAFETY: a fresh stack and a control block of its own; `main` keeps to what such a host may do.
         let tid = unsafe { host::spawn_with(stack, tp, main, core::ptr::from_ref(self) as usize) };
         if let Some(tid) = tid {
-            kept::get().own_hosts[2].store(tid, Relaxed);
+            kept::get().hosts.own[2].store(tid, Relaxed);
         }
         tid.is_some()
     }

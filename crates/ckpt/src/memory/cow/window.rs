@@ -2,11 +2,14 @@
 
 use super::work::{Failure, How};
 use super::{Buffer, Guard};
-use crate::keeper::Held;
+use crate::image::Entry;
 use crate::slots::Slots;
 use crate::store::Store;
 use crate::sys::time;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What is told which pages are in the file now.
+pub(crate) type Wrote<'a> = &'a mut (dyn FnMut(&[Entry]) + Send);
 
 /// The time from the moment when the threads go on until everything is copied and written. Keeper and helpers do the same: they copy, and
 /// they write what is copied, so that all have as much to do: their CPUs are the program's, whose threads wait for each other.
@@ -15,14 +18,14 @@ pub(crate) struct Window<'a> {
     how: &'a How,
     store: Mutex<&'a mut Store>,
     slots: Arc<Slots>,
-    held: Mutex<&'a mut Held>,
+    wrote: Mutex<Wrote<'a>>,
 }
 
 impl<'a> Window<'a> {
     /// For what [`Guard::expect`] has been told of.
-    pub(crate) fn open(guard: &'a Guard, how: &'a How, store: &'a mut Store, held: &'a mut Held) -> Self {
+    pub(crate) fn open(guard: &'a Guard, how: &'a How, store: &'a mut Store, wrote: Wrote<'a>) -> Self {
         let slots = store.slots();
-        Self { guard, how, store: Mutex::new(store), slots, held: Mutex::new(held) }
+        Self { guard, how, store: Mutex::new(store), slots, wrote: Mutex::new(wrote) }
     }
 
     /// A part of the work, until there is nothing more to do.
@@ -84,7 +87,7 @@ impl<'a> Window<'a> {
         let (content, entries) = unsafe { self.how.parts(tray, 0, parts) };
         let rows = locked(&self.store).place(entries);
         self.slots.write(content, &rows)?;
-        locked(&self.held).wrote(entries);
+        locked(&self.wrote)(entries);
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! Files that the program writes to as memory.
 
-use super::Obstacle;
 use super::owners::{Owners, is_file};
 use crate::contents::{self, Opened};
 use crate::files;
 use crate::image::{Description, Map, OpenFile};
+use crate::resources::resource::No;
 use crate::store::Store;
 use crate::sys;
 use crate::sys::locks;
@@ -74,7 +74,7 @@ fn is_mapped(f: &OpenFile, m: &Map) -> bool {
 
 /// Tells the shared memory in `maps` of a process at rest which of the files `all` it is, of those whose
 /// content is saved; what is none of them has to be this process' alone, and without a name.
-pub(crate) fn bind(maps: &mut [Map], all: &[OpenFile], owners: &Owners) -> Result<(), Obstacle> {
+pub(crate) fn bind(maps: &mut [Map], all: &[OpenFile], owners: &Owners) -> Result<(), No> {
     let written: Vec<Map> =
         maps.iter().filter(|m| m.shared && m.prot & libc::PROT_WRITE != 0).cloned().collect();
     for m in maps.iter_mut().filter(|m| m.shared) {
@@ -84,18 +84,18 @@ pub(crate) fn bind(maps: &mut [Map], all: &[OpenFile], owners: &Owners) -> Resul
             continue;
         }
         match owners.is_own(by.unwrap_or(m)) {
-            None => return Err(Obstacle::Unknown),
+            None => return Err(No::Later),
             Some(true) => {}
-            Some(false) => return Err(Obstacle::Refused(with_others(m))),
+            Some(false) => return Err(No::Refused(with_others(m))),
         }
         let file = all.iter().find(|f| is_mapped(f, m));
         if file.is_some_and(|f| f.inherited) {
-            return Err(Obstacle::Refused(wrong(m, "the program was started with its file open")));
+            return Err(No::Refused(wrong(m, "the program was started with its file open")));
         }
         match file.map(|f| f.content) {
             Some(None) => {
                 let why = "its file's content is not saved: PROMP_CKPT_FILES allows too little";
-                return Err(Obstacle::Refused(wrong(m, why)));
+                return Err(No::Refused(wrong(m, why)));
             }
             content => m.content = content.flatten(),
         }

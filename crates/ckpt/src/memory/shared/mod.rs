@@ -11,16 +11,46 @@
 
 mod files;
 mod owners;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use files::{Unopened, bind, put_back};
+use crate::contents::{self, Chosen};
+use crate::image::Description;
+use crate::resources::resource::{Back, Frozen, No, Resource};
+use crate::sys::out;
+use files::Unopened;
 pub(crate) use owners::Owners;
 pub use owners::note_fork;
 
-/// Why a mapping keeps a checkpoint from being taken.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Obstacle {
-    /// It has to be looked at first.
-    Unknown,
-    /// It cannot be saved.
-    Refused(String),
+/// Shared memory, and the content of files, which may be that.
+#[derive(Default)]
+pub(crate) struct Shared {
+    pub(crate) owners: Owners,
+    unopened: Unopened,
+    /// The files whose content is saved with the checkpoint being taken.
+    pub(crate) chosen: Chosen,
+}
+
+impl Shared {
+    /// What was to be copied is copied, or will not be.
+    pub(crate) fn close(&mut self) {
+        (self.unopened, self.chosen) = Default::default();
+    }
+}
+
+impl Resource for Shared {
+    fn save(&mut self, process: &Frozen, about: &mut Description) -> Result<(), No> {
+        let files = &mut about.files;
+        self.unopened = Unopened::of(&about.maps, files)?;
+        let open = files.len();
+        files.extend_from_slice(&self.unopened.0);
+        self.chosen = contents::choose(files, out::place().file(), process.files);
+        files::bind(&mut about.maps, files, &self.owners)?;
+        about.unopened = files.split_off(open);
+        Ok(())
+    }
+
+    fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
+        files::put_back(about, to.store)
+    }
 }

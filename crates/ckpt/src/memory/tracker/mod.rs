@@ -15,6 +15,7 @@ use crate::image::Map;
 use crate::ranges;
 use crate::sys::pagemap::{CHECK_WPASYNC, Pagemap, WP_MATCHING};
 use crate::sys::uffd::Uffd;
+use crate::sys::{self, guards};
 pub(crate) use holding::is_among;
 use scan::{Found, Scan, Stretch};
 
@@ -118,6 +119,25 @@ impl Tracker {
             }
         }
         out
+    }
+
+    /// Notes in `maps` the guards of private memory, which are among what is not present in `runs`.
+    pub(crate) fn note_guards(&self, runs: &[Run], maps: &mut [Map]) {
+        let absent = runs.iter().filter(|r| !r.present).map(|r| (r.start, r.end));
+        for g in guards::among(&self.pagemap, absent) {
+            for m in maps.iter_mut().filter(|m| !m.shared && m.start < g.1 && g.0 < m.end) {
+                m.guards.push((g.0.max(m.start), g.1.min(m.end)));
+            }
+        }
+    }
+
+    /// Memory has the guards that were noted in `maps`; `runs` are what it has now.
+    pub(crate) fn put_guards_back(&self, runs: &[Run], maps: &[Map]) -> Result<(), String> {
+        let want: Vec<_> = maps.iter().flat_map(|m| m.guards.iter().copied()).collect();
+        let absent = runs.iter().filter(|r| !r.present).map(|r| (r.start, r.end));
+        let have = guards::among(&self.pagemap, absent.chain(want.iter().copied()));
+        guards::change(&have, &ranges::ordered(want))
+            .map_err(|(at, e)| format!("the guards in memory at {at:x}: {}", sys::why(e)))
     }
 
     /// Writes to `range` are not noted any more, since it is to be another one's affair.
@@ -248,19 +268,7 @@ mod tests {
         }
         let len = 16 * PAGE;
         let p = syscall::map_anonymous(len).unwrap();
-        let m = Map {
-            start: p as usize,
-            end: p as usize + len,
-            prot: 3,
-            shared: false,
-            offset: 0,
-            dev: String::new(),
-            inode: 0,
-            path: String::new(),
-            content: None,
-            said: String::new(),
-            policy: None,
-        };
+        let m = Map { start: p as usize, end: p as usize + len, prot: 3, ..Map::default() };
         // SAFETY: memory mapped above.
         unsafe {
             p.add(PAGE).write(1);

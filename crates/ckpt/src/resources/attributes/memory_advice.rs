@@ -5,10 +5,11 @@
 //! at the first checkpoint, when the program has said something since that changes more than speed, and from
 //! then on for as long as there is something of the kind.
 
-use crate::image::Map;
+use crate::image::{Description, Map};
+use crate::resources::resource::{Back, Frozen, No, Resource};
 use crate::sys;
-use crate::sys::maps;
 use crate::sys::tables::calls_instead;
+use crate::sys::{guards, maps};
 use core::ffi::{c_int, c_uint, c_ulong, c_void};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -55,29 +56,29 @@ pub(crate) struct Advice {
     matters: bool,
 }
 
-impl Advice {
-    /// While the threads are frozen: notes in `maps` what has been said of them.
-    pub(crate) fn note(&mut self, maps: &mut [Map]) -> Result<(), String> {
+impl Resource for Advice {
+    fn look(&mut self, _: &Frozen, about: &mut Description) -> Result<(), No> {
         let said = SAID.load(Relaxed);
         if self.looked != Some(said) || self.matters {
-            if !look(maps) && said != 0 {
+            if !look(&mut about.maps) && said != 0 {
                 return Err(NOT_TOLD.into());
             }
             self.looked = Some(said);
-            self.matters = maps.iter().any(matters);
+            self.matters = about.maps.iter().any(matters);
         }
         Ok(())
     }
 
-    /// Memory is about to be put back, and with it what is known of what the program has said since.
-    pub(crate) fn about_to_go_back(&mut self) {
+    /// With memory goes what is known of what the program has said since.
+    fn leave(&mut self) {
         self.looked = self.looked.filter(|said| *said == SAID.load(Relaxed));
     }
 
-    /// Makes it what it was when `want` were noted. After all else of the memory.
-    pub(crate) fn put_back(&mut self, want: &[Map], new_process: bool) -> Result<(), String> {
+    /// After all else of the memory.
+    fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
+        let want = &about.maps;
         let nothing = want.iter().all(|w| w.said.is_empty() && w.policy.is_none());
-        if nothing && !self.matters && (new_process || self.looked.is_some()) {
+        if nothing && !self.matters && (to.new_process || self.looked.is_some()) {
             return Ok(());
         }
         let mut have = crate::memory::mappings();
@@ -286,7 +287,9 @@ fn counts(advice: c_int) -> bool {
 }
 
 calls_instead! {
-    fn madvise(at: *mut c_void, len: usize, advice: c_int) -> c_int = |real| {
+    fn madvise(at: *mut c_void, len: usize, advice: c_int) -> c_int {
+        let advice = guards::may_be(advice, at as usize);
+    } = |real| {
         let r = real();
         if counts(advice) { said(r) } else { r }
     };

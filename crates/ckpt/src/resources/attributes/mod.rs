@@ -1,5 +1,5 @@
 //! What the kernel keeps of the process, its threads and its mappings beside memory, files and signals, and a
-//! new process would have from whoever made it. Everything of that kind is a row of one table (table.rs),
+//! new process would have from whoever made it. Everything of that kind is a row of one table (tests.rs),
 //! which docs/internals/attributes.md shows: how it is read, and what becomes of it in a rollback and in a
 //! restart.
 //!
@@ -9,12 +9,11 @@
 pub(crate) mod memory_advice;
 pub(crate) mod resource_limits;
 #[cfg(test)]
-mod table;
+mod tests;
 mod thread_settings;
 pub(crate) mod thread_values;
 pub(crate) mod values;
 
-pub(crate) use resource_limits::{limits, put_limits_back, stack_limit};
 pub(crate) use thread_settings::{changes, of, put_back};
 
 use crate::image::{Description, Rights, Scheduling};

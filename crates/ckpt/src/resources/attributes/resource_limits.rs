@@ -4,7 +4,8 @@
 //! memory, and lowered the limit afterwards.
 
 use super::BEGAN;
-use crate::image::Limit;
+use crate::image::{Description, Limit};
+use crate::resources::resource::{self, Frozen, No};
 use crate::sys;
 use crate::sys::cpu_limit::{self, Resource};
 
@@ -40,13 +41,32 @@ pub(super) fn now() -> [Resource; COUNT] {
     core::array::from_fn(|i| resource(i as u32).unwrap_or(NONE[i]))
 }
 
+/// All of them.
+#[derive(Default)]
+pub(crate) struct Limits;
+
+impl resource::Resource for Limits {
+    fn save(&mut self, _: &Frozen, about: &mut Description) -> Result<(), No> {
+        (about.stack_limit, about.limits) = (stack_limit(), limits());
+        Ok(())
+    }
+
+    fn leave(&mut self) {
+        lift();
+    }
+
+    fn resume(&mut self, new_process: bool, about: &Description) -> Result<Vec<String>, String> {
+        put_limits_back(&about.limits, new_process)
+    }
+}
+
 /// The limit on the stack that the process began with, which decides where mappings lie.
-pub(crate) fn stack_limit() -> u64 {
+fn stack_limit() -> u64 {
     BEGAN.with(|b| b.limits[libc::RLIMIT_STACK as usize].soft)
 }
 
 /// The process' limits, as the program knows them.
-pub(crate) fn limits() -> Vec<Limit> {
+fn limits() -> Vec<Limit> {
     let now = (0..).map_while(|number| {
         let r = resource(number)?;
         Some((number, if number == CPU { cpu_limit::for_program(r) } else { r }))
@@ -62,7 +82,7 @@ pub(crate) fn limits() -> Vec<Limit> {
 }
 
 /// While everything is put back: soft limits are what the hard ones allow.
-pub(crate) fn lift() {
+fn lift() {
     for (number, now) in (0u32..).zip(now()).filter(|(number, now)| *number != CPU && now.soft < now.hard) {
         set(number, Resource { soft: now.hard, ..now });
     }
@@ -71,7 +91,7 @@ pub(crate) fn lift() {
 /// Puts the process' limits back; what a rollback cannot raise again is returned. A new process keeps what it
 /// has been given more of, unless the program has set that itself: the old one may have ended because of a
 /// limit. After CPU time has been put back.
-pub(crate) fn put_limits_back(limits: &[Limit], new_process: bool) -> Result<Vec<String>, String> {
+fn put_limits_back(limits: &[Limit], new_process: bool) -> Result<Vec<String>, String> {
     let mut lower = Vec::new();
     for l in limits {
         let (Some(before), number) = (resource(l.resource), l.resource as usize) else { continue };

@@ -3,6 +3,8 @@
 //! are put back, when all else has been.
 
 use super::BEGAN;
+use crate::image::Description;
+use crate::resources::resource::{Frozen, No, Resource};
 use crate::sys;
 use crate::sys::{maps, syscall};
 use core::ffi::CStr;
@@ -127,13 +129,32 @@ const OF_ANOTHER_USER: u64 = 2;
 const COREDUMP_FILTER: &CStr = c"/proc/self/coredump_filter";
 const OOM: &CStr = c"/proc/self/oom_score_adj";
 
+/// All rows.
+#[derive(Default)]
+pub(crate) struct Values;
+
+impl Resource for Values {
+    fn obstacle(&self) -> Option<String> {
+        obstacle()
+    }
+
+    fn save(&mut self, _: &Frozen, about: &mut Description) -> Result<(), No> {
+        about.values = saved();
+        Ok(())
+    }
+
+    fn resume(&mut self, new_process: bool, about: &Description) -> Result<Vec<String>, String> {
+        put_back(&about.values, !new_process)
+    }
+}
+
 /// What they are now.
 pub(super) fn now() -> [Option<u64>; ALL.len()] {
     ALL.each_ref().map(|v| (v.get)())
 }
 
 /// Those that are not what the process began with, for an image.
-pub(crate) fn saved() -> Vec<(String, u64)> {
+fn saved() -> Vec<(String, u64)> {
     let began = BEGAN.with(|b| b.values);
     let changed = ALL.iter().zip(now()).zip(began).filter(|((_, now), began)| now != began);
     changed.filter_map(|((v, now), _)| Some((v.name.into(), now?))).collect()
@@ -145,7 +166,7 @@ fn of(saved: &[(String, u64)], name: &str) -> Option<u64> {
 }
 
 /// Makes them what they were; what a rollback leaves as it is, is returned.
-pub(crate) fn put_back(saved: &[(String, u64)], rollback: bool) -> Result<Vec<String>, String> {
+fn put_back(saved: &[(String, u64)], rollback: bool) -> Result<Vec<String>, String> {
     if let Some((name, _)) = saved.iter().find(|s| ALL.iter().all(|v| v.name != s.0)) {
         return Err(format!("the checkpoint has \"{name}\" of the process, which this promp does not know"));
     }
@@ -181,7 +202,7 @@ pub(super) fn dumpable(saved: &[(String, u64)]) -> Option<[usize; 2]> {
 }
 
 /// What the process has that no other could get.
-pub(crate) fn obstacle() -> Option<String> {
+fn obstacle() -> Option<String> {
     const ARCH_GET_UNTAG_MASK: usize = 0x4001;
     let mut entry = 0u64;
     // SAFETY: the kernel writes at most that many bytes.

@@ -15,7 +15,7 @@ use crate::sys::maps::{self, Mapping};
 use crate::sys::tables::{self, Instead, calls_instead};
 use crate::sys::{mutexes, signals};
 use crate::{attributes::memory_advice, pipes::received, pipes::sent};
-use crate::{executed, files, keep, masks, rights, suspend, system_v};
+use crate::{executed, keep, masks, open_descriptors, rights, suspend, system_v};
 use core::arch::naked_asm;
 use core::ffi::{CStr, c_char, c_int, c_long, c_uint, c_void};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
@@ -250,7 +250,7 @@ fn controlling(j: &Journal, fd: c_int, command: c_int) -> Hold {
 
 /// Of a file that was opened so only the length is noted.
 fn appends(fd: c_int) -> bool {
-    let flags = files::flags_of(fd);
+    let flags = open_descriptors::flags_of(fd);
     flags >= 0 && flags & libc::O_APPEND != 0
 }
 
@@ -429,15 +429,12 @@ unsafe extern "C" fn says_where(path: Path) -> bool {
 }
 
 unsafe extern "C" fn load(path: Path, flags: c_int) -> *mut c_void {
+    type Loads = unsafe extern "C" fn(Path, c_int) -> *mut c_void;
     // SAFETY: libc's function, with the caller's arguments.
-    let r = unsafe {
-        core::mem::transmute::<usize, unsafe extern "C" fn(Path, c_int) -> *mut c_void>(DLOPEN.load(Relaxed))(
-            path, flags,
-        )
-    };
+    let r = unsafe { core::mem::transmute::<usize, Loads>(DLOPEN.load(Relaxed))(path, flags) };
     match keep::if_on() {
         // What is open meanwhile, and what has been read of it, is nothing that a checkpoint could have.
-        Some(k) => undisturbed(|| catch(&k.journal, &maps::all(), &Door::open())),
+        Some(k) => _ = undisturbed(|| catch(&k.journal, &maps::all(), &Door::open())),
         None => masks::look(),
     }
     r
@@ -470,17 +467,17 @@ fn all() -> Vec<Instead> {
 
 /// Finds libc's functions and makes the program's calls lead here. Once, while the program has one thread in the runtime.
 pub(crate) fn begin(j: &Journal) {
-    let list = all();
+    let (list, maps, door) = (all(), maps::all(), Door::open());
     list.iter().for_each(Instead::learn);
     tables::chain(&list);
-    let (maps, door) = (maps::all(), Door::open());
     sent::calls::begin(&maps, &door);
     received::calls::begin(&maps, &door);
     catch(j, &maps, &door);
 }
 
-/// Makes the calls of objects in `maps` lead here that do not yet.
-pub(crate) fn catch(j: &Journal, maps: &[Mapping], door: &Door) {
+/// Makes the calls of objects in `maps` lead here that do not yet. Was the loader still to look any up?
+pub(crate) fn catch(j: &Journal, maps: &[Mapping], door: &Door) -> bool {
+    let mut left = false;
     let list = [&all()[..], &mutexes::instead()].concat();
     for object in tables::objects(maps) {
         let key =
@@ -493,8 +490,11 @@ pub(crate) fn catch(j: &Journal, maps: &[Mapping], door: &Door) {
             at == 0 || tables::word(door, at).is_some_and(|w| list.iter().any(|i| i.address == w))
         };
         if known.load(Acquire) != key || !still(entry.load(Relaxed)) {
-            entry.store(tables::lead(maps, object, &list, door).unwrap_or(0), Relaxed);
+            let (led, was_left) = tables::lead(maps, object, &list, door);
+            entry.store(led.unwrap_or(0), Relaxed);
             known.store(key, Release);
+            left |= was_left;
         }
     }
+    left
 }

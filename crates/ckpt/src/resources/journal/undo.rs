@@ -1,6 +1,9 @@
 //! Undoing what was noted. By the keeper, while the threads are frozen or, in a restart, before there are any.
 
 use super::{FIXED, Journal, Record, What, links};
+use crate::image::Description;
+use crate::keep;
+use crate::resources::resource::{Back, Resource};
 use crate::say;
 use crate::store::undo_names::{era_of, prefix};
 use crate::sys;
@@ -14,6 +17,16 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// What the program has done to files by name. (The keeper begins an era of the journal at each checkpoint.)
+#[derive(Default)]
+pub(crate) struct Names;
+
+impl Resource for Names {
+    fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
+        keep::get().journal.undo(about.era, to.files)
+    }
+}
 
 /// A record as read, and where it begins.
 struct Read {

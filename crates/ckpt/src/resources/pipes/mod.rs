@@ -5,12 +5,13 @@
 //! that was rolled back repeats what it did. Moving bytes and noting them is one step for checkpoints and rollbacks (`transfer.rs`).
 
 pub(crate) mod own;
+pub(crate) mod positions;
 pub(crate) mod received;
 pub(crate) mod ring;
 pub(crate) mod sent;
 pub(crate) mod transfer;
 
-use crate::files::Inherited;
+use crate::open_descriptors::Inherited;
 use crate::sys::lock::Lock;
 use crate::sys::syscall;
 use core::sync::atomic::{AtomicU64, Ordering::*};

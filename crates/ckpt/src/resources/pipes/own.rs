@@ -4,16 +4,16 @@
 use crate::image::OpenFile;
 use crate::sys;
 use crate::sys::syscall::high;
-use crate::{files, streams};
+use crate::{open_descriptors, streams};
 use std::os::fd::AsRawFd;
 
 /// Notes in `open` what pipes hold that nobody else reads from. While the threads are frozen; the error says why there can be no checkpoint.
 pub(crate) fn look(open: &mut [OpenFile]) -> Result<(), String> {
     for i in 0..open.len() {
         let f = &open[i];
-        let n = files::unread(f.fd) as usize;
+        let n = open_descriptors::unread(f.fd) as usize;
         let first = || !open[..i].iter().any(|g| g.path == f.path && g.is_readable());
-        if f.inherited || n == 0 || !files::is_pipe(f.fd) || !first() {
+        if f.inherited || n == 0 || !open_descriptors::is_pipe(f.fd) || !first() {
             continue;
         }
         let own = streams::is_own(f, open) || (f.is_own_pipe() && streams::has_ended(f.fd));
@@ -47,7 +47,7 @@ pub(crate) fn put_back(saved: &[OpenFile]) -> Result<(), String> {
     for f in saved {
         let whose = streams::is_own(f, saved) || !f.unread.is_empty();
         if whose && f.is_readable() {
-            let mut rest = vec![0u8; files::unread(f.fd) as usize];
+            let mut rest = vec![0u8; open_descriptors::unread(f.fd) as usize];
             // SAFETY: a buffer of that length; so much is there.
             unsafe { sys!(libc::SYS_read, f.fd, rest.as_mut_ptr(), rest.len()) };
         }
@@ -117,7 +117,7 @@ mod tests {
         }
         put(b"new");
         put_back(&all).expect("put back");
-        assert_eq!(text_in(p.from, files::unread(p.from) as usize), Some(all[0].unread.clone()));
+        assert_eq!(text_in(p.from, open_descriptors::unread(p.from) as usize), Some(all[0].unread.clone()));
         // Where the other end is not ours, somebody else may read or write.
         assert!(look(&mut all[..1]).is_err());
         all[1].flags |= libc::O_DIRECT;

@@ -2,7 +2,7 @@
 //! who finds nothing to be had waits between two steps. And libc's streams, which write and read by a table of functions.
 
 use crate as ckpt;
-use crate::files;
+use crate::open_descriptors;
 use crate::sys;
 use crate::sys::door::Door;
 use crate::sys::maps::Mapping;
@@ -87,7 +87,7 @@ pub(crate) fn transfer(
         if n >= 0 {
             return Ok(n as usize);
         }
-        let waits = files::flags_of(fd) & libc::O_NONBLOCK == 0;
+        let waits = open_descriptors::flags_of(fd) & libc::O_NONBLOCK == 0;
         if n != -(libc::EAGAIN as isize) || !waits {
             return Err(-n as c_int);
         }

@@ -5,7 +5,8 @@ use super::{GUIDED, LIMITED, PROFILE};
 use crate::sys::time;
 use crate::team::member::Member;
 use crate::work::dispenser::Range;
-use crate::work::share::{Shape, Share};
+use crate::work::shape::Shape;
+use crate::work::share::Share;
 use core::sync::atomic::Ordering::Relaxed;
 
 /// Trials with more chunks than this are not watched: they are balanced anyway, and looking at the clock, and

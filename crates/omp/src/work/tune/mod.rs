@@ -29,10 +29,10 @@ pub mod report;
 pub(crate) mod site;
 pub(crate) mod store;
 
-use super::asked;
 use super::bounds::Schedule;
 use super::dispenser::Range;
-use super::share::Shape;
+use super::shape::Shape;
+use super::shape_choice::{FEW, Iterations, fits, in_batches};
 use crate::icv::settings::Constructs;
 use crate::icv::tune::{Mode, Threads};
 use crate::icv::{Globals, Sched, globals};
@@ -51,15 +51,6 @@ pub(crate) const PROFILE: u8 = 1;
 pub(crate) const LIMITED: u8 = 2;
 /// … of shrinking chunks.
 pub(crate) const GUIDED: u8 = 4;
-
-/// How the iterations of a loop that may be tuned depend on each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Iterations {
-    /// Not at all.
-    Free,
-    /// They wait for earlier ones (doacross).
-    InOrder,
-}
 
 /// Prepares; once, under the initialisation lock.
 pub fn start(g: &'static Globals) {
@@ -150,9 +141,8 @@ fn dealt(s: Shape, by: Dealt, given: Schedule, n: u32) -> Shape {
         Kind::Guided => Sched::Guided,
     };
     let chunk = if sched == Sched::Static { by.chunk.min(s.total) } else { by.chunk.clamp(1, s.total) };
-    let wide = !asked::fits(s.total, chunk, u64::from(n), 1);
-    let quick =
-        sched == Sched::Dynamic && asked::in_batches(s.total, chunk, u64::from(n), s.ordered, asked::FEW);
+    let wide = !fits(s.total, chunk, u64::from(n), 1);
+    let quick = sched == Sched::Dynamic && in_batches(s.total, chunk, u64::from(n), s.ordered, FEW);
     // Whoever gets an iteration, the program's own schedule says how a thread may meet them; in any order
     // only if that is proved to make no difference.
     let ascending = !crate::work::site::facts(s.site).dealt;

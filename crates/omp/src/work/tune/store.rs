@@ -14,7 +14,6 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use promp_model::choice::Choice;
 use promp_model::tuning::{self, Entry, Tuning};
 use std::fs::File;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 struct Store {
@@ -163,8 +162,8 @@ fn found(machine: &str) -> Vec<Entry> {
 fn add(path: &Path, entries: Vec<Entry>) -> std::io::Result<()> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let lock = File::open(folder)?;
-    // SAFETY: a descriptor of ours. Where the file system has no locks, the rename alone has to do.
-    unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_EX) };
+    // Where the file system has no locks, the rename alone has to do.
+    while lock.lock().is_err_and(|e| e.kind() == std::io::ErrorKind::Interrupted) {}
     let mut all = match read(path) {
         Ok(text) => {
             Tuning::read(&text).ok_or_else(|| std::io::Error::other("it is no tuning file any more"))?

@@ -10,7 +10,7 @@ pub(crate) mod calls;
 
 use super::transfer::Way;
 use super::{Notes, Stream, behind, one_way};
-use crate::files::Inherited;
+use crate::open_descriptors::Inherited;
 use crate::sys::door::Door;
 use crate::sys::keep::OUTPUTS;
 use crate::{image, keep};

@@ -19,8 +19,8 @@ pub(crate) mod private;
 
 use super::{Identity, Notes, Stream, behind, one_way};
 use crate as ckpt;
-use crate::files::{self, Inherited};
 use crate::image;
+use crate::open_descriptors::{Inherited, flags_of, length_of};
 use crate::sys;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use std::os::fd::AsRawFd;
@@ -117,7 +117,7 @@ impl Counters {
     /// What is sent from here on goes by the private pipe, if there is one and a pipe is followed, which
     /// `pipe` leads to. Where pieces must stay apart (packets) they are written.
     fn go_by(&self, private: &private::Private, pipe: Option<i32>) {
-        let pipe = pipe.filter(|&fd| files::flags_of(fd) & libc::O_DIRECT == 0);
+        let pipe = pipe.filter(|&fd| flags_of(fd) & libc::O_DIRECT == 0);
         if pipe.is_none() {
             private.end();
         }
@@ -162,7 +162,7 @@ impl Sent {
         // A file that is shorter than it was has been emptied, or is another one.
         let goes_on = |s: &&image::Sent| {
             let id = [s.device, s.inode];
-            let log = || was_log(id).is_some_and(|f| is_log(id) && files::length_of(f.fd) >= f.length);
+            let log = || was_log(id).is_some_and(|f| is_log(id) && length_of(f.fd) >= f.length);
             pipes.contains(&id) && (log() || same_boot && !is_log(id))
         };
         self.sinks.iter().enumerate().for_each(|(slot, s)| s.private.begin(slot));

@@ -74,7 +74,7 @@ impl Pipe {
                 "descriptor {}: since the rollback to checkpoint {} the program has other output than before; whole lines that were sent before \
                  are not sent again, others are",
                 self.fd,
-                keep::get().generation.load(Relaxed)
+                keep::get().last.generation.load(Relaxed)
             );
         }
         self.by_lines(at, len)

@@ -10,9 +10,9 @@ use crate::sys::sync::{AtomicU32, Ordering::*, touch};
 
 /// See the module's text.
 #[derive(Default)]
-pub(crate) struct Left(AtomicU32);
+pub(crate) struct Remainder(AtomicU32);
 
-impl Left {
+impl Remainder {
     /// A new range, which nobody else knows yet.
     #[inline]
     pub(crate) fn begin(&self) {

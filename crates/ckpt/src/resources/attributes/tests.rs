@@ -45,6 +45,7 @@ enum Of {
 }
 use Of::*;
 
+#[derive(Clone, Copy)]
 struct Row {
     name: &'static str,
     of: Of,
@@ -72,14 +73,14 @@ const OTHERS: (Fate, Fate) = (Stays, Surroundings);
 const GONE: (Fate, Fate) = (Stays, Lost);
 
 /// What is more than one number.
-const OTHER: [Row; 72] = [
+const OTHER: &[Row] = &[
     // Who it is.
     row("process id", Process, "getpid(2)", (Stays, PutBack), "cli/src/restart"),
     row("thread ids", Thread, "gettid(2)", (Stays, Surroundings), "sys/glibc/host.rs"),
     row("parent", Process, "getppid(2)", OTHERS, ""),
     row("session and process group, others'", Process, "getsid(2), getpgid(2)", OTHERS, ""),
     row("controlling terminal", Process, "ioctl(TIOCSCTTY)", OTHERS, ""),
-    row("children", Process, "wait(2)", (PutBack, Refused), "ckpt/resources/process.rs"),
+    row("children", Process, "wait(2)", (PutBack, Refused), "ckpt/resources/children.rs"),
     row(
         "threads' names",
         Thread,
@@ -87,7 +88,7 @@ const OTHER: [Row; 72] = [
         BOTH,
         "ckpt/resources/attributes/thread_settings.rs",
     ),
-    row("arguments as others see them", Process, "/proc/PID/cmdline", BOTH, "ckpt/restart/command_line.rs"),
+    row("arguments as others see them", Process, "/proc/PID/cmdline", BOTH, "ckpt/resources/command_line.rs"),
     row("file as others see it", Process, "prctl(PR_SET_MM_EXE_FILE)", GONE, ""),
     row("users", Thread, "setresuid(2), setfsuid(2)", BOTH, "ckpt/resources/own_state.rs"),
     row("groups", Thread, "setresgid(2), setfsgid(2), setgroups(2)", BOTH, "ckpt/resources/own_state.rs"),
@@ -181,7 +182,7 @@ const OTHER: [Row; 72] = [
     row("other accounts (faults, I/O, most memory)", Process, "getrusage(2)", GONE, ""),
     row("counters of the CPU", Thread, "perf_event_open(2)", NO, "ckpt/memory/anonymous.rs"),
     // Signals and time.
-    row("handlers", Process, "sigaction(2)", BOTH, "ckpt/interpose/masks.rs"),
+    row("handlers", Process, "sigaction(2)", BOTH, "ckpt/resources/dispositions.rs"),
     row("blocked signals, alternate stack", Thread, "the signal's frame", BOTH, "ckpt/freeze/seats.rs"),
     row("waiting signals", Thread, "/proc/PID/task/TID/status", BOTH, "sys/kernel/pending.rs"),
     row("waiting real-time signals", Thread, "/proc/PID/task/TID/status", NO, "ckpt/keeper/take.rs"),
@@ -233,7 +234,7 @@ const OTHER: [Row; 72] = [
     ),
     row("locked", Mapping, "mlock(2), mlock2(2)", BOTH, "ckpt/resources/attributes/memory_advice.rs"),
     row("sealed", Mapping, "mseal(2)", (Refused, PutBack), "ckpt/resources/attributes/memory_advice.rs"),
-    row("guards", Mapping, "madvise(MADV_GUARD_INSTALL)", GONE, "ckpt/keeper/restore.rs"),
+    row("guards, not of files", Mapping, "madvise(MADV_GUARD_INSTALL)", BOTH, "sys/memory/guards.rs"),
     row("protection keys", Mapping, "pkey_alloc(2)", NO, "ckpt/resources/apart.rs"),
     row("name", Mapping, "prctl(PR_SET_VMA)", GONE, ""),
 ];
@@ -247,7 +248,7 @@ fn all() -> Vec<Row> {
     let of_threads = thread_values::ALL
         .iter()
         .map(|v| row(v.name, Thread, v.by, OWN, "ckpt/resources/attributes/thread_values.rs"));
-    OTHER.into_iter().chain(values).chain(of_threads).collect()
+    OTHER.iter().copied().chain(values).chain(of_threads).collect()
 }
 
 /// As docs/internals/attributes.md shows them.
@@ -265,7 +266,7 @@ fn markdown() -> String {
 }
 
 const BEGIN: &str = concat!(
-    "<!-- made from ckpt/resources/attributes/table.rs: ",
+    "<!-- made from ckpt/resources/attributes/tests.rs: ",
     "PROMP_WRITE_DOCS=1 cargo test -p promp-ckpt attributes -->\n"
 );
 const END: &str = "<!-- end -->\n";

@@ -1,71 +1,41 @@
 //! Tasks that are executed at once, as calls.
 //!
-//! Such a task is a call of its function and little else, so it becomes one: no activation, and no [`Task`]. The thread counts those that
-//! it is in ([`Thread::lazy`]); they are the innermost ones it executes. Only if one does something for which it must be
-//! a task of its own (creates another, starts a region, sets an ICV …: whatever asks for [`Thread::task`]), all that are counted are
-//! made, in [`settle`], and the count is 0. When the function returns and the count is 0, this has happened to its task, which
-//! is then ended in [`end_settled`]; else the count goes down. The calls themselves are in entry/light.rs.
+//! Such a task is a call of its function and little else, so it becomes one: no activation, and no [`Task`].
+//! The thread counts those that it is in ([`Thread::lazy`]); they are the innermost ones it executes. Only if
+//! one does something for which it must be a task of its own (creates another, starts a region, sets an ICV
+//! …: whatever asks for [`Thread::task`]), all that are counted are made, in [`settle`], and the count is 0.
+//! When the function returns and the count is 0, this has happened to its task, which is then ended in
+//! [`end_settled`]; else the count goes down. The calls themselves are in entry/light.rs.
 //!
-//! As far as fault tolerance is concerned, what happens in them is work of the caller. That is right only where calls are not save points
-//! and faults are not injected at them; [`Thread::light`] says so:
-//!
-//! | bit | meaning |
-//! |---|---|
-//! | [`PLAIN`] | calls are not save points: an undeferred task may be executed so |
-//! | [`INCLUDED`] | … and so may every task: the current one is final, or there is no team |
-//! | [`LAST`] | the current task is final: what the final clause says of tasks below it makes no difference |
-//! | [`SERIAL`] | … and there are regions that are executed as serial code (entry/light/region.rs) |
+//! As far as fault tolerance is concerned, what happens in them is work of the caller. That is right only
+//! where calls are not save points and faults are not injected at them; [`Thread::light`] says so
+//! (lightness.rs).
 
-use super::{Task, flag, run};
-use crate::icv::globals;
-use crate::observe::{self, Set};
+use super::{Task, run};
 use crate::sys::time;
+use crate::team::activation::activate;
 use crate::team::hold::hold_off;
-use crate::team::region;
 use crate::team::thread::Thread;
-
-/// See the module's table.
-pub const PLAIN: u32 = 1;
-/// See the module's table.
-pub const INCLUDED: u32 = 2;
-/// See the module's table. Set only with the others.
-pub const LAST: u32 = 4;
-/// See the module's table. Set only with [`PLAIN`].
-pub const SERIAL: u32 = 8;
 
 /// Clock ticks (about a third of a nanosecond) that a taskloop's task may take to count as short; that
 /// handing one over costs is about as much.
 const SHORT_TICKS: u64 = 600;
 
-/// Flags of tasks that are more than a call; `FINAL` only where the current task is not.
-pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DETACH;
-
-/// Is a task with these flags more than a call, where calls may be as light as `light` says?
-#[inline(always)]
-pub(crate) fn is_special(flags: u32, light: u32) -> bool {
-    let special = flags & SPECIAL;
-    special != 0 && (special != flag::FINAL || light & LAST == 0)
-}
-
-/// Works [`Thread::light`] out. Call when the thread's team, its current task, whether it saves or has
-/// regions that are serial code has changed.
-#[inline]
-pub fn lighten(thr: &'static Thread) {
-    let (Some(m), Some(task)) = (thr.member.get(), thr.task.get()) else { return };
-    let plain = !thr.saving.get() && !observe::wants(Set::LIGHT) && !globals().cancellation;
-    let below = match (task.in_final.get(), m.team().level.get()) {
-        (true, _) => INCLUDED | LAST,
-        (false, 0) if thr.alone_in.has_plain() => INCLUDED | SERIAL,
-        (false, 0) => INCLUDED,
-        (false, _) => 0,
-    };
-    thr.light.set(if plain { PLAIN | below } else { 0 });
+impl Thread {
+    /// The current task.
+    #[inline(always)]
+    pub fn task(&'static self) -> &'static Task {
+        if self.lazy.get() != 0 {
+            settle(self);
+        }
+        self.task.get().expect("a thread in the runtime has a task")
+    }
 }
 
 /// Makes the tasks that are only counted; the innermost is the current one then.
 #[cold]
 #[inline(never)]
-pub(crate) fn settle(thr: &'static Thread) {
+fn settle(thr: &'static Thread) {
     hold_off(thr, || {
         let m = thr.member();
         let count = thr.lazy.get();
@@ -102,7 +72,7 @@ fn counted(thr: &'static Thread, f: impl FnOnce()) {
 
 /// Executes a task as a call within the runtime call.
 pub fn call(thr: &'static Thread, call: (usize, usize)) {
-    counted(thr, || region::activate(thr, call, (0, 0)));
+    counted(thr, || activate(thr, call, (0, 0)));
 }
 
 /// A taskloop's tasks that are executed at once.
@@ -121,7 +91,7 @@ impl Several {
     /// Calls the body for each, in one activation; ends early if they take long. How many were executed.
     pub(crate) fn run(mut self) -> u64 {
         let this = core::ptr::from_mut(&mut self) as usize;
-        region::activate(self.thr, (Self::body as *const () as usize, this), (0, 0));
+        activate(self.thr, (Self::body as *const () as usize, this), (0, 0));
         self.count
     }
 

@@ -11,18 +11,35 @@
 //! there are more threads than CPUs or threads are bound.
 
 use super::event::Patience;
-use super::thread::{self, Thread};
+use crate::sys::own::Own;
 use crate::sys::syscall::{self, CpuSet};
 use crate::sys::time;
+use crate::upward::home_of_caller;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
 const CPUS: usize = 1024;
 const INTERVAL_NS: u64 = 1_000_000;
 /// No CPU.
-pub(crate) const NOWHERE: u32 = u32::MAX;
+const NOWHERE: u32 = u32::MAX;
 
-/// Whose home each CPU is: a thread's address, 0: nobody's. This table decides; what a thread remembers
-/// may be over. All relaxed: hints, only a home is never two threads'.
+/// Where a thread is at home. Its own.
+pub(crate) struct Home {
+    /// The CPU.
+    cpu: Own<u32>,
+    /// Place the host is bound to; `u32::MAX`: not bound.
+    pub(crate) bound: Own<u32>,
+    /// When the thread stepped aside last, in nanoseconds.
+    moved: Own<u64>,
+}
+
+impl Default for Home {
+    fn default() -> Self {
+        Self { cpu: Own::new(NOWHERE), bound: Own::new(u32::MAX), moved: Own::new(0) }
+    }
+}
+
+/// Whose home each CPU is: the address of a thread's [`Home`], 0: nobody's. This table decides; what a thread
+/// remembers may be over. All relaxed: hints, only a home is never two threads'.
 struct Homes<const N: usize>([AtomicUsize; N]);
 
 static HOMES: Homes<CPUS> = Homes([const { AtomicUsize::new(0) }; CPUS]);
@@ -82,10 +99,10 @@ impl Waker {
     pub(crate) fn is_here(&self) {
         let cpu = syscall::cpu();
         self.0.store(cpu, Relaxed);
-        if let Some(thr) = thread::known()
-            && !HOMES.is_of(address(thr), cpu)
+        if let Some(me) = home_of_caller()
+            && !HOMES.is_of(address(me), cpu)
         {
-            move_in(thr, cpu, || HOMES.take_over(address(thr), cpu));
+            move_in(me, cpu, || HOMES.take_over(address(me), cpu));
         }
     }
 
@@ -97,24 +114,24 @@ impl Waker {
     }
 }
 
-fn address(thr: &Thread) -> usize {
-    core::ptr::from_ref(thr).addr()
+fn address(me: &Home) -> usize {
+    core::ptr::from_ref(me).addr()
 }
 
-/// `thr` has taken `cpu` for its home, which `take` does.
-fn move_in(thr: &Thread, cpu: u32, take: impl FnOnce()) {
-    let before = thr.home.get();
+/// A thread has taken `cpu` for its home, which `take` does.
+fn move_in(me: &Home, cpu: u32, take: impl FnOnce()) {
+    let before = me.cpu.get();
     take();
     if before != cpu {
-        HOMES.leave(address(thr), before);
-        thr.home.set(cpu);
+        HOMES.leave(address(me), before);
+        me.cpu.set(cpu);
     }
 }
 
-/// `thr` ends.
-pub(crate) fn move_out(thr: &Thread) {
-    HOMES.leave(address(thr), thr.home.get());
-    thr.home.set(NOWHERE);
+/// The thread ends.
+pub(crate) fn move_out(me: &Home) {
+    HOMES.leave(address(me), me.cpu.get());
+    me.cpu.set(NOWHERE);
 }
 
 /// In a child after fork there are no others.
@@ -125,21 +142,21 @@ pub(crate) fn forget_others() {
 /// Leaves CPU `other`, or another's home.
 #[cold]
 fn step_aside(other: u32) {
-    let Some(thr) = thread::known() else { return };
-    let (me, cpu) = (address(thr), syscall::cpu());
+    let Some(home) = home_of_caller() else { return };
+    let (me, cpu) = (address(home), syscall::cpu());
     if cpu != other && HOMES.take(me, cpu) {
-        return move_in(thr, cpu, || ());
+        return move_in(home, cpu, || ());
     }
     let now = time::now_ns();
     note(cpu, now);
-    if thr.bound.get() != u32::MAX || now < thr.moved.get() + INTERVAL_NS {
+    if home.bound.get() != u32::MAX || now < home.moved.get() + INTERVAL_NS {
         return;
     }
-    thr.moved.set(now);
+    home.moved.set(now);
     let Some(allowed) = syscall::CpuSet::of_host(0) else { return };
-    let to = match HOMES.find(me, cpu, thr.home.get(), allowed.cpus()) {
+    let to = match HOMES.find(me, cpu, home.cpu.get(), allowed.cpus()) {
         Some(to) => {
-            move_in(thr, to, || ());
+            move_in(home, to, || ());
             to
         }
         // More threads than CPUs in all, if not in this team: at least not the waker's.

@@ -1,23 +1,25 @@
 //! Stepping aside: giving the CPU to another thread, as long as it comes back soon.
 //!
-//! With more threads than CPUs, a thread that waits gives its CPU away: whoever it waits for may want it, and that costs less than sleeping and
-//! being woken. Where another process computes on the same CPU it is wrong: that one keeps the CPU for a whole slice of time (1.4 to 4 ms), while
-//! a sleeper that is woken gets it at once, since the kernel knows that it has had less than its share. It is the same with threads of the
-//! program's own beside a team. So where slices are lost again and again, and not to members of teams, nobody steps aside for a while, and for
-//! longer if it is still so afterwards (docs/internals/performance.md, "Beside others").
+//! With more threads than CPUs, a thread that waits gives its CPU away: whoever it waits for may want it, and
+//! that costs less than sleeping and being woken. Where another process computes on the same CPU it is wrong:
+//! that one keeps the CPU for a whole slice of time (1.4 to 4 ms), while a sleeper that is woken gets it at
+//! once, since the kernel knows that it has had less than its share. It is the same with threads of the
+//! program's own beside a team. So where slices are lost again and again, and not to members of teams, nobody
+//! steps aside for a while, and for longer if it is still so afterwards (docs/internals/performance.md,
+//! "Beside others").
 
-use super::pool::cpus;
-use super::registry;
-use super::thread::Thread;
+use super::cpus::cpus;
 use crate::sys::syscall;
-use crate::sys::time::{now_ns, of_thread_ns};
+use crate::sys::time::now_ns;
+use crate::upward::cpu_time_of_members;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::*};
 
 /// Nanoseconds after which the CPU did not come back soon.
 const LONG: u64 = 1_200_000;
 /// So many times, or so many soon after a pause, are no accident...
 const OFTEN: (u32, u32) = (4, 2);
-/// ... within a time from this to that many nanoseconds: the kernel notes some of the CPU time used 4 ms later.
+/// ... within a time from this to that many nanoseconds: the kernel notes some of the CPU time used 4 ms
+/// later.
 const WINDOW: (u64, u64) = (16_000_000, 64_000_000);
 /// How long nobody steps aside then, in nanoseconds, at first and at most.
 const PAUSE: (u64, u64) = (50_000_000, 800_000_000);
@@ -44,17 +46,7 @@ pub(crate) fn step_aside() -> bool {
     }
     syscall::sched_yield();
     let now = now_ns();
-    now.saturating_sub(began) < LONG || !ASIDE.lost_a_slice(now, u64::from(cpus()), used_by_members)
-}
-
-/// What CPU time the pool's workers, and other threads that are in a region or begin or end one now, have used since it was asked last.
-fn used_by_members() -> u64 {
-    let used = |t: &&Thread| {
-        let now = of_thread_ns(t.host.load(Relaxed));
-        let since = now.saturating_sub(t.used.swap(now, Relaxed));
-        if t.worker.get() || t.is_in_region() || t.in_runtime.load(Relaxed) != 0 { since } else { 0 }
-    };
-    registry::with_threads(|all| all.iter().map(used).sum())
+    now.saturating_sub(began) < LONG || !ASIDE.lost_a_slice(now, u64::from(cpus()), cpu_time_of_members)
 }
 
 impl Aside {
@@ -73,8 +65,8 @@ impl Aside {
         self.until.load(Relaxed).wrapping_sub(now) <= PAUSE.1
     }
 
-    /// Notes that a slice was lost at `now`; `used` tells what CPU time of `cpus` CPUs members of teams have used since
-    /// it was asked last. True if that is no accident.
+    /// Notes that a slice was lost at `now`; `used` tells what CPU time of `cpus` CPUs members of teams have
+    /// used since it was asked last. True if that is no accident.
     fn lost_a_slice(&self, now: u64, cpus: u64, used: impl FnOnce() -> u64) -> bool {
         let time = now.wrapping_sub(self.since.load(Relaxed));
         if time > WINDOW.1 {

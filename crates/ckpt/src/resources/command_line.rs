@@ -3,6 +3,9 @@
 //! process has been given other ones, elsewhere on its first stack; once memory has been put back something
 //! else lies there. So the kernel is told where the program's are.
 
+use super::process;
+use super::resource::{Back, Frozen, No, Resource};
+use crate::image::{Description, Word};
 use crate::sys;
 use crate::sys::stat::Stat;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -18,15 +21,39 @@ const BREAK: usize = 47;
 const SHOWN: [usize; 4] = [48, 49, 50, 51];
 
 /// Notes where they are: call once, before the first checkpoint.
-pub fn learn() {
+pub(crate) fn learn() {
     if let Some(shown) = stat().and_then(|s| s.all(SHOWN)) {
         WHERE.iter().zip(shown).for_each(|(to, at)| to.store(at, Relaxed));
     }
 }
 
+/// The program, its arguments and its environment, as they were when it began; none: not asked for yet. The
+/// kernel shows a restarted process' own.
+#[derive(Default)]
+pub(crate) struct CommandLine(Option<(String, Vec<Word>, Vec<Word>)>);
+
+impl Resource for CommandLine {
+    fn save(&mut self, _: &Frozen, about: &mut Description) -> Result<(), No> {
+        let began = self.0.get_or_insert_with(|| {
+            let (program, arguments) = process::command();
+            (program, arguments, process::environment())
+        });
+        (about.program, about.arguments, about.environment) = began.clone();
+        Ok(())
+    }
+
+    fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
+        if to.new_process {
+            self.0 = Some((about.program.clone(), about.arguments.clone(), about.environment.clone()));
+            put_back();
+        }
+        Ok(())
+    }
+}
+
 /// The program's memory has been put back in a new process. Where the kernel refuses (prctl(2) without
 /// CONFIG_CHECKPOINT_RESTORE, or forbidden by a filter) it shows whatever lies there.
-pub fn put_back() {
+fn put_back() {
     let shown = WHERE.each_ref().map(|w| w.load(Relaxed));
     let Some(map) = stat().and_then(|s| Map::with(&s, shown)).filter(|_| !shown.contains(&0)) else { return };
     // SAFETY: the kernel reads the structure.

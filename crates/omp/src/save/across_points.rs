@@ -1,0 +1,105 @@
+//! Save points of loops whose iterations wait for each other: each wait and each post is one, as long as that
+//! is worth its price. What is measured: across.rs; how it is decided: price.rs.
+
+use super::price::{CALL, LENT, ON, OPEN, Site, again, of_reason, tried_again};
+use super::{SaveKind, pace, point as save_point, proof, sample, unsaved_time, width};
+use crate::team::thread::Thread;
+use crate::upward;
+use core::sync::atomic::Ordering::Relaxed;
+use promp_settings::save_budget::DEAR;
+
+/// A loop begins whose iterations wait for each other: each wait and each post in it is a save point
+/// ([`point`]). Are old values to be saved in it? If not, neither do these count, and the work is lost
+/// up to the next save point of another kind.
+pub fn begin(thr: &'static Thread, site: &'static Site) -> i32 {
+    if !thr.saving.get() || !thr.is_in_region() {
+        return 0;
+    }
+    thr.gauge.settle();
+    if thr.gauge.across.is_on() {
+        settle(thr);
+    }
+    // What the user vouches for, and what is verified, needs save points.
+    let proved = proof::is_proved(thr) && !sample::is_on();
+    if proved && site.has_stopped() && !tried_again(site, OPEN) {
+        go_without(thr, site);
+        return 0;
+    }
+    thr.undo.takes_points();
+    let measured = match site.state.load(Relaxed) {
+        OPEN | LENT => proved,
+        ON if proved && thr.gauge.counts_visit() && thr.gauge.measures_again() => {
+            again(site);
+            true
+        }
+        _ => false,
+    };
+    if measured {
+        thr.gauge.across.start(core::ptr::from_ref(site).addr(), pace::ticks());
+    }
+    1
+}
+
+fn go_without(thr: &'static Thread, site: &'static Site) {
+    thr.undo.goes_without(core::ptr::from_ref(site).addr());
+    upward::lighten_across(thr, true);
+    unsaved_time::begins(thr);
+}
+
+/// Waits by `wait`: that is not the loop's time.
+#[inline(always)]
+pub fn waiting(thr: &'static Thread, wait: impl FnOnce()) {
+    if !thr.gauge.across.is_on() {
+        return wait();
+    }
+    let start = pace::ticks();
+    wait();
+    thr.gauge.across.waited(pace::ticks().wrapping_sub(start));
+}
+
+/// The end of a call by which iterations wait for each other: a save point, unless these are left out.
+#[inline(always)]
+pub fn point(thr: &'static Thread) {
+    if thr.saving.get() {
+        save_across(thr);
+    }
+}
+
+#[inline(never)]
+fn save_across(thr: &'static Thread) {
+    if thr.undo.is_without() {
+        // It may have been found out anew what is light.
+        return upward::lighten_across(thr, true);
+    }
+    if !thr.gauge.across.is_due() {
+        let measured = thr.gauge.across.pause();
+        save_point(thr, SaveKind::After(0));
+        return thr.gauge.across.resume(measured);
+    }
+    let (start, measured) = (pace::ticks(), thr.gauge.across.pause());
+    save_point(thr, SaveKind::After(0));
+    thr.gauge.across.resume(measured);
+    let now = pace::ticks();
+    // An interruption is not the save point's.
+    let took = now.wrapping_sub(start).min(DEAR / 8) + CALL;
+    if let Some(found) = thr.gauge.across.took(took, now)
+        && let Some(site) = learn(thr, measured, found)
+        && site.has_stopped()
+    {
+        thr.gauge.across.pause();
+        go_without(thr, site);
+    }
+}
+
+fn learn(thr: &'static Thread, measured: usize, (cost, time): (u64, u64)) -> Option<&'static Site> {
+    let site = of_reason(measured)?;
+    site.learn(cost, time, cost, width(thr));
+    Some(site)
+}
+
+/// The measurement of such a loop ends here, if there is one.
+#[cold]
+pub(super) fn settle(thr: &'static Thread) {
+    let (measured, found) = thr.gauge.across.settle(pace::ticks());
+    learn(thr, measured, found);
+}
