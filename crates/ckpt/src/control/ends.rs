@@ -66,12 +66,27 @@ fn make_room(k: &Keep, text: &[u8]) {
     }
 }
 
-/// Something has failed behind the end that may have been recorded: it has not happened. System calls only.
-/// The error is the system's, for which the record stays.
+/// Something has failed behind the end that may have been recorded, and ends the process: that end has not
+/// happened. Who is recording it just now is waited for. System calls only. The error is the system's, for
+/// which the record stays.
 pub fn take_back() -> Result<(), isize> {
     let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return Ok(()) };
+    let (own, until) = (caller(), time::now_ns() + PATIENCE_NS);
+    let records = || is_another(k.end.who.load(Acquire), own) && ended().load(Acquire) == 0;
+    while records() && waits(until) {}
+    take_back_now()
+}
+
+fn ended() -> &'static AtomicU64 {
+    &state()[image::state::ENDED]
+}
+
+/// The same where no thread records an end.
+pub(crate) fn take_back_now() -> Result<(), isize> {
+    let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return Ok(()) };
+    ended().store(0, Release);
+    k.end.who.store(0, Release);
     let Ok(dir) = k.journal.folder.open() else { return Ok(()) };
-    state()[image::state::ENDED].store(0, Release);
     let (at, how) = (dir.as_raw_fd(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC);
     // SAFETY: C strings; descriptors of our own; the page of the counters.
     unsafe {
@@ -116,15 +131,23 @@ pub(crate) fn is_ours(k: &Keep) -> bool {
 /// not how it ends.
 pub(crate) fn mark(status: i32) {
     let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return };
-    if !is_first(k) {
-        return;
-    }
-    // No checkpoint meanwhile: on a slow disk it would wait in vain for this thread to answer.
-    let mask = signals::block_all();
-    transition_begins();
+    let mask = loop {
+        if !is_first(k) {
+            return;
+        }
+        // No checkpoint meanwhile: on a slow disk it would wait in vain for this thread to answer.
+        let mask = signals::block_all();
+        transition_begins();
+        // A rollback, or a restart, may have come in between.
+        if k.end.who.load(Acquire) == caller() {
+            break mask;
+        }
+        transition_is_over();
+        signals::set_mask(mask);
+    };
     // Where it cannot be written (a full disk) the mark is what there is.
     promp_files::within_limit(|| write(k, status & 0xff));
-    state()[image::state::ENDED].store(1, Release);
+    ended().store(1, Release);
     transition_is_over();
     signals::set_mask(mask);
 }

@@ -33,7 +33,7 @@ impl Keeper {
             }
         }
         k.failed.store(0, Release);
-        if let Err(e) = ends::take_back() {
+        if let Err(e) = ends::take_back_now() {
             stop(&format!("that the program has ended is noted, which cannot be undone: {}", sys::why(e)));
         }
         // Whoever has asked for one will not have asked.
@@ -396,7 +396,7 @@ fn former_ids(contexts: &[Context]) -> Vec<(usize, u32)> {
 /// No rollback, and no restart: neither could undo it.
 fn stop_for_good(why: &str) -> ! {
     say!("no rollback: {why}; stopping");
-    syscall::exit_group(70)
+    end_with_70()
 }
 
 /// A rollback needs input that is gone.
@@ -405,7 +405,7 @@ fn stop_for_want_of(input: &str) -> ! {
         "no rollback: {input}, and what it has taken from there cannot be read again; stopping. Programs that \
          read their input from a file (./app <file) can be rolled back."
     );
-    syscall::exit_group(70)
+    end_with_70()
 }
 
 /// A rollback that cannot be finished leaves nothing to go on with.
@@ -413,5 +413,11 @@ pub(super) fn stop(why: &str) -> ! {
     say!(
         "the rollback failed: {why}; stopping. `promp restart` may still go on from the checkpoint directory."
     );
+    end_with_70()
+}
+
+/// The process ends, and not as may have been recorded.
+fn end_with_70() -> ! {
+    let _ = ends::take_back_now();
     syscall::exit_group(70)
 }
