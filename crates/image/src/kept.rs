@@ -73,21 +73,23 @@ fn is_there(dir: &Path, f: &MappedFile) -> bool {
     fs::symlink_metadata(place(dir, f)).is_ok_and(|m| m.is_file() && m.len() == f.length)
 }
 
-/// Makes the copy of `f`, if there is none yet; as [`write`]. `content`: what that holds which is no file.
-pub fn keep(dir: &Path, f: &MappedFile, content: Option<&[u8]>) -> Result<Option<File>, String> {
+/// Makes the copy of `f`, if there is none yet; as [`write`]. One that is there may be another process's,
+/// which had no time to sync it. `content`: what that holds which is no file.
+pub fn keep(dir: &Path, f: &MappedFile, content: Option<&[u8]>) -> Result<File, String> {
     let failed = |what: &Path, e: &io::Error| format!("{}: {}", what.display(), e.kind());
     if is_there(dir, f) {
-        return Ok(None);
+        let folder = open_folder_in(&open_directory(dir)?, dir, FOLDER)?;
+        return open_in(&folder, &place(dir, f), &name(f));
     }
     if let Some(bytes) = content {
-        return write(dir, &name(f), bytes).map(Some);
+        return write(dir, &name(f), bytes);
     }
     let from = Path::new(&f.path);
     let bytes = fs::read(from).map_err(|e| failed(from, &e))?;
     if bytes.len() as u64 != f.length || crate::sum(&bytes) != f.sum {
         return Err(format!("{} has changed", f.path));
     }
-    write(dir, &name(f), &bytes).map(Some)
+    write(dir, &name(f), &bytes)
 }
 
 /// Writes a file of the folder, which is made if there is none, readable and executable by its owner. It has

@@ -12,9 +12,10 @@ use crate::memory;
 use crate::settings::Settings;
 use crate::sys::lock::Locked;
 use crate::sys::maps;
-use crate::sys::objects;
+use crate::sys::{objects, syscall};
 use crate::vdso;
 use std::fs::File;
+use std::os::fd::{FromRawFd, IntoRawFd};
 
 /// What the loader has loaded, by the paths of the mappings: the libraries, and itself.
 static LOADED: Locked<(Vec<String>, String)> = Locked::new((Vec::new(), String::new()));
@@ -48,8 +49,12 @@ const GONE: &str = " (deleted)";
 #[derive(Default)]
 pub(crate) struct MappedFiles {
     known: Vec<Known>,
-    /// May there be no copies of files that no checkpoint names, or only older ones?
+    /// Are all copies named by the newest checkpoint?
     is_tidy: bool,
+    /// Is there a copy of the kernel's vDSO?
+    has_kernel: bool,
+    /// Copies that are yet to be synced: the next checkpoint that is whole counts on them.
+    pub(super) unsynced: Vec<File>,
 }
 
 /// What users are to be told, and its kind.
@@ -57,15 +62,17 @@ type Told = (String, String);
 
 /// Copies that are yet to be synced, and what was in the way of others.
 #[derive(Default)]
-pub(super) struct Copied {
-    pub(super) written: Vec<File>,
-    pub(super) told: Vec<Told>,
+struct Copied {
+    written: Vec<File>,
+    told: Vec<Told>,
 }
 
 impl Copied {
     /// Is there a copy?
     fn note(&mut self, copy: Result<Option<File>, Told>) -> bool {
-        let why = copy.map(|file| self.written.extend(file)).err();
+        // SAFETY: the descriptor is the file's, which gives it up; programs use low numbers.
+        let high = |file: File| unsafe { File::from_raw_fd(syscall::high(file.into_raw_fd() as isize)) };
+        let why = copy.map(|file| self.written.extend(file.map(high))).err();
         let is_there = why.is_none();
         self.told.extend(why);
         is_there
@@ -80,7 +87,7 @@ impl MappedFiles {
         about: &mut Description,
         settings: &Settings,
         last: Option<&Description>,
-    ) -> Copied {
+    ) -> Vec<Told> {
         let (mut out, mut copied) = (Vec::new(), Copied::default());
         let (mut moved, mut copies) = (Vec::new(), Vec::new());
         let mut known: Vec<Known> = Vec::new();
@@ -93,7 +100,7 @@ impl MappedFiles {
             let Some(mut k) = self.known_as(number, &m.path) else { continue };
             if settings.contained && !k.kept && k.file.sum != 0 && is_private(&about.maps, m) {
                 let copy = kept::keep(&settings.dir, &k.file, None);
-                k.kept = copied.note(copy.map_err(|why| (no_copy(&m.path, &why), m.path.clone())));
+                k.kept = copied.note(copy.map(Some).map_err(|why| (no_copy(&m.path, &why), m.path.clone())));
             }
             let mut file = k.file.clone();
             if m.path.ends_with(GONE) && k.kept {
@@ -113,8 +120,11 @@ impl MappedFiles {
         // What is not mapped any more only older checkpoints need.
         self.is_tidy &= !self.known.iter().any(|k| k.kept);
         self.known = known;
-        let of_kernel = about.kernel.as_ref().map_or(Ok(None), |k| vdso::keep_copy(&settings.dir, k));
-        copied.note(of_kernel.map_err(|why| (no_copy("the kernel's vDSO", &why), "vDSO".into())));
+        if let Some(k) = about.kernel.as_ref().filter(|_| !self.has_kernel) {
+            let copy = vdso::keep_copy(&settings.dir, k);
+            let told = copy.map_err(|why| (no_copy("the kernel's vDSO", &why), "vDSO".into()));
+            self.has_kernel = copied.note(told);
+        }
         about.mapped = out;
         about.contained = settings.contained;
         if let Some(last) = last {
@@ -125,7 +135,15 @@ impl MappedFiles {
             (about.libraries, about.loader) = loaded();
         }
         about.load_from(&moved);
-        copied
+        self.unsynced.append(&mut copied.written);
+        copied.told
+    }
+
+    /// There is no checkpoint: copies that are there are looked for, and synced, anew.
+    pub(super) fn is_in_vain(&mut self) {
+        self.unsynced.clear();
+        self.has_kernel = false;
+        self.known.iter_mut().for_each(|k| k.kept = false);
     }
 
     /// The file with this number, which is mapped as `path`.

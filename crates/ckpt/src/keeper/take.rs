@@ -302,8 +302,7 @@ impl Keeper {
         let k = keep::get();
         self.write(&mut held)?;
         let last = (self.generation > 0).then_some(&self.last);
-        let copied = self.mapped.recognise(&mut about, &self.settings, last);
-        for (what, kind) in copied.told {
+        for (what, kind) in self.mapped.recognise(&mut about, &self.settings, last) {
             self.tell(&what, &kind);
         }
         if let Some(why) = image::fit::only_here(&about).or_else(|| attributes::only_here(&about)) {
@@ -317,7 +316,9 @@ impl Keeper {
             return Err(format!("the kernel has told of the page at {:x} twice", w[0].page as usize * PAGE));
         }
         let number = self.generation + 1;
-        let committed = self.store.commit(number, &about, entries, &copied.written)?;
+        let committed = self.store.commit(number, &about, entries, &self.mapped.unsynced);
+        let committed = committed.inspect_err(|_| self.mapped.is_in_vain())?;
+        self.mapped.unsynced.clear();
         self.generation = number;
         // Older generations may still be gone back to, should this one be damaged.
         k.journal.forget(self.store.oldest_era());

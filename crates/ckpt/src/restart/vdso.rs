@@ -76,7 +76,7 @@ pub fn keep_copy(dir: &Path, which: &MappedFile) -> Result<Option<File>, String>
         return Ok(None);
     }
     let own = vdso::own().ok_or("the kernel does not say where it is")?;
-    kept::keep(dir, which, Some(own.bytes()))
+    kept::keep(dir, which, Some(own.bytes())).map(Some)
 }
 
 /// In a process that goes on from the checkpoint that `about` describes, with libraries where they were:
