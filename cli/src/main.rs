@@ -76,8 +76,9 @@ fn say_what_is_too_long() {
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
 
-/// Another word stands where a subcommand is expected: which one was meant, or how a program is run.
-fn say_what_was_meant(e: &clap::Error) {
+/// What clap says. Where another word stands for a subcommand: which was meant, or how a program is run.
+fn say_what_is_wrong(e: &clap::Error) {
+    let _ = e.print();
     let Some(ContextValue::String(word)) = e.get(ContextKind::InvalidSubcommand) else { return };
     let mut err = std::io::stderr();
     if run::locate(word.as_ref()).is_ok() {
@@ -115,8 +116,7 @@ fn command() -> u8 {
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(e) => {
-            let _ = e.print();
-            say_what_was_meant(&e);
+            promp_files::within_limit(|| say_what_is_wrong(&e));
             return if e.use_stderr() { USAGE } else { 0 };
         }
     };
