@@ -6,8 +6,8 @@
 //! Nor is there a fence: what the iteration has written, mostly to lines that other threads have read, goes
 //! out while the next one is computed.
 //!
-//! They are save points (save/across.rs); where these are left out they go their light ways as where nothing
-//! is saved.
+//! They are save points (save/across_points.rs); where these are left out they go their light ways as where
+//! nothing is saved.
 
 use super::light::light;
 use crate::save::across_points;

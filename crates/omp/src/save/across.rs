@@ -2,7 +2,7 @@
 //!
 //! Each wait and each post of a doacross nest, and both ends of an ordered section, are save points. Between
 //! two of them there may be a handful of instructions: then copying the thread's state there takes many
-//! times as long as the loop. price.rs asks what is found here, and has them left out.
+//! times as long as the loop. across_points.rs asks what is found here, and has them left out.
 //!
 //! A thread measures one loop at a time: the first save points, and one in some of those that follow, in
 //! place of all. Time in which it waits for others is the loop's no more than theirs.

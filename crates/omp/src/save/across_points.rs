@@ -25,6 +25,7 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> i32 {
         go_without(thr, site);
         return 0;
     }
+    upward::lighten_across(thr, false);
     thr.undo.takes_points();
     let measured = match site.state.load(Relaxed) {
         OPEN | LENT => proved,

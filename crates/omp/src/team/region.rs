@@ -16,7 +16,7 @@ use crate::icv::globals;
 use crate::observe;
 use crate::observe::event::{Event, Set, Sync};
 use crate::task::group::Group;
-use crate::task::lightness::lighten;
+use crate::task::lightness::{ACROSS, lighten};
 use crate::work::loops;
 use crate::work::share::Share;
 use crate::work::tune::regions;
@@ -247,7 +247,7 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     thr.task.set(outside.task);
     if thr.is_prepared(team.member(0), team.primary.since.get()) {
         // Nothing was promised, and so nothing saved that would not be saved outside.
-        thr.light.set(outside.light);
+        thr.light.set(outside.light & !ACROSS);
     } else {
         promises::leave_region(thr);
         if team.primary.measured.get().is_some() {
