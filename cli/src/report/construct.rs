@@ -12,31 +12,50 @@ const FAR: usize = 400;
 /// The line of the directive whose construct, at whose end threads wait, contains `line` of `file`, which
 /// `module` was built from.
 pub fn line(file: &str, line: u32, module: &str) -> Option<u32> {
-    around(file, line, module, kind)
+    let text = source(file, module)?;
+    let lines: Vec<&str> = text.lines().take(line as usize).collect();
+    if lines.len() < line as usize {
+        return None;
+    }
+    directive(&lines).map(|n| n as u32 + 1)
 }
 
-/// The line of the directive whose region begins with `line`.
+/// The line of the directive whose region begins with `line`: nothing of the program is between them.
 pub fn region(file: &str, line: u32, module: &str) -> Option<u32> {
-    around(file, line, module, |words| if is_region(words) { Kind::Waits } else { Kind::Other })
+    let text = source(file, module)?;
+    let lines: Vec<&str> = text.lines().take(line as usize).collect();
+    begins(&lines).map(|n| n as u32 + 1)
 }
 
-/// The line of the directive around `line` that `kind` takes for [`Kind::Waits`].
-fn around(file: &str, line: u32, module: &str, kind: fn(&str) -> Kind) -> Option<u32> {
+/// The index of the directive of a region that the last of `lines` is the first statement of.
+fn begins(lines: &[&str]) -> Option<usize> {
+    let is_directive = |i: usize| {
+        let low = lines[i].trim_start().to_ascii_lowercase();
+        let words = ["#pragma omp", "!$omp", "c$omp", "*$omp"].iter().find_map(|s| low.strip_prefix(s));
+        words.is_some_and(is_region)
+    };
+    let is_nothing = |i: usize| {
+        let l = lines[i].trim();
+        let goes_on = i > 0 && lines[i - 1].trim_end().ends_with(['\\', '&']);
+        l.is_empty() || l == "{" || l.starts_with("//") || l.starts_with('!') || goes_on
+    };
+    let last = lines.len().checked_sub(1)?;
+    let first = (0..last).rev().find(|&i| is_directive(i) || !is_nothing(i));
+    if is_directive(last) { Some(last) } else { first.filter(|&i| is_directive(i)) }
+}
+
+/// The text of `file`, if it is not newer than `module`, which was built from it.
+fn source(file: &str, module: &str) -> Option<String> {
     let written = |p: &str| Path::new(p).metadata().and_then(|m| m.modified()).ok();
     if written(file)? > written(module)? {
         return None;
     }
     let text = promp_files::read(file.as_ref(), super::SOURCE).ok()?;
-    let text = String::from_utf8_lossy(&text);
-    let lines: Vec<&str> = text.lines().take(line as usize).collect();
-    if lines.len() < line as usize {
-        return None;
-    }
-    directive(&lines, kind).map(|n| n as u32 + 1)
+    Some(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// The index of the directive around the last of `lines`.
-fn directive(lines: &[&str], kind: fn(&str) -> Kind) -> Option<usize> {
+fn directive(lines: &[&str]) -> Option<usize> {
     // Braces closed less braces opened on the way up; and the least of that so far: what lies deeper is
     // another block.
     let (mut depth, mut outermost) = (0i32, 0i32);
@@ -124,7 +143,34 @@ mod tests {
     /// The line of the directive, from 1, for each line of a text.
     fn all(text: &str) -> Vec<Option<usize>> {
         let lines: Vec<&str> = text.lines().collect();
-        (1..=lines.len()).map(|n| directive(&lines[..n], kind).map(|i| i + 1)).collect()
+        (1..=lines.len()).map(|n| directive(&lines[..n]).map(|i| i + 1)).collect()
+    }
+
+    #[test]
+    fn the_beginning_of_a_region() {
+        let text = "#pragma omp parallel
+    {
+        a++;
+    }
+#pragma omp parallel for \\
+    schedule(static)
+
+    // Rows.
+    for (;;) b++;
+    _Pragma(\"omp parallel\")
+    c++;
+!$omp parallel do &
+!$omp private(x)
+  do i = 1, n
+  d = 1
+";
+        let lines: Vec<&str> = text.lines().collect();
+        let found: Vec<_> = (1..=lines.len()).map(|n| begins(&lines[..n]).map(|i| i + 1)).collect();
+        assert_eq!(
+            [found[0], found[2], found[4], found[8], found[13]],
+            [Some(1), Some(1), Some(5), Some(5), Some(12)]
+        );
+        assert_eq!([found[3], found[9], found[10], found[14]], [None; 4]);
     }
 
     #[test]

@@ -98,20 +98,21 @@ impl Places {
             return place;
         }
         let module = self.module(site);
-        let body = region_body::handed_over(&module.code, &module.symbols, module.call(site));
+        let call = module.call(site);
+        let is_outlined = |at: &u64| module.symbol(*at).is_some_and(|s| s.contains(region_body::OUTLINED));
+        let body = region_body::handed_over(&module.code, &module.symbols, call)
+            .or_else(|| Some(call).filter(is_outlined));
+        let (Some(body), Some(loader)) = (body, &module.loader) else { return place };
+        // What is inlined there is not the region.
         let mut inner = Place::default();
-        if let Some((loader, body)) = module.loader.as_ref().zip(body) {
-            debug_information(loader, body, &mut inner);
-        } else if place.symbol.as_ref().is_some_and(|s| s.contains(region_body::OUTLINED)) {
-            inner.clone_from(&place);
-        }
-        if let (Some(file), Some(line)) = (inner.file, inner.line) {
+        debug_information(loader, body, &mut inner);
+        let own = (inner.function.unwrap_or_default(), inner.file, inner.line);
+        let (function, file, line) = inner.callers.pop().unwrap_or(own);
+        let stem = module.symbol(body).and_then(|s| s.split(region_body::OUTLINED).next());
+        place.symbol = stem.map(str::to_owned).or(place.symbol);
+        if let (Some(file), Some(line)) = (file, line) {
             place.line = construct::region(&file, line, &site.module).or(Some(line));
-            place.file = Some(file);
-            // The call may have been inlined elsewhere.
-            let stem = inner.symbol.as_ref().and_then(|s| s.split(region_body::OUTLINED).next());
-            place.symbol = stem.map(str::to_owned).or(place.symbol);
-            place.function = inner.function.or(place.function);
+            (place.file, place.function) = (Some(file), Some(function));
         }
         place
     }
@@ -283,6 +284,11 @@ fn without_parameters(name: &str) -> &str {
 }
 
 impl Module {
+    /// The function that begins at `at`.
+    fn symbol(&self, at: u64) -> Option<&str> {
+        self.symbols.binary_search_by_key(&at, |s| s.0).ok().map(|i| &*self.symbols[i].2)
+    }
+
     /// A byte of the call that returns to `site`, which may be the next line's; or of a function's last jump.
     fn call(&self, site: &Site) -> u64 {
         self.code.jumped(site.offset, &self.symbols).unwrap_or(site.offset.saturating_sub(1))
