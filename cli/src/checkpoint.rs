@@ -101,9 +101,9 @@ fn family(pid: i32) -> impl Iterator<Item = i32> {
 fn is_about_to_start(pid: i32) -> bool {
     const FEW: u64 = 20;
     let Some(fields) = process_stat::fields(pid) else { return false };
-    let runs = fields.first().is_some_and(|state| matches!(&**state, "R" | "D"));
+    let sleeps = fields.first().is_none_or(|state| state == "S") || process_stat::has_ended(&fields);
     let used: u64 = fields.iter().skip(11).take(2).filter_map(|n| n.parse::<u64>().ok()).sum();
-    runs && used < FEW
+    !sleeps && used < FEW
 }
 
 /// Where a process keeps its checkpoints: it has the directory's state mapped, and the handler of the signal.
