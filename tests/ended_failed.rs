@@ -130,10 +130,9 @@ fn an_end_that_failed_is_followed_by_another() {
 fn killed_before_it_ends_again() {
     for how in ["dies", "thread dies"] {
         let s = Scratch::new(&format!("failed-dies-{}", how.len()));
-        // It may go back to a checkpoint behind the place where it is killed.
-        let killed = (0..20).map(|_| anew(&s, how)).find(|r| r.status != 3);
-        let r = killed.expect("no checkpoint before the end");
-        assert_eq!(r.status, 128 + libc::SIGKILL, "{how}: {r:?}");
+        // It may go back to a checkpoint behind the place where it is killed, or to one at which it has failed.
+        let mut runs = (0..20).map(|_| anew(&s, how));
+        let r = runs.find(|r| r.status == 128 + libc::SIGKILL).expect("no checkpoint before the end");
         assert!(r.err.contains("rolled back") && !finished(&s), "{how}: {}", r.err);
         let again = job(&s, how);
         assert_eq!(again.status, 3, "{how}: {}", again.err);
