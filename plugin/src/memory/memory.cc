@@ -30,7 +30,6 @@ namespace promp {
 
 const unsigned PRIVATE = ~0u;
 
-static bool starts_with (const char *s, const char *prefix) { return !strncmp (s, prefix, strlen (prefix)); }
 
 const char *callee_name (gimple *stmt)
 {

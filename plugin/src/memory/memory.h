@@ -85,6 +85,8 @@ private:
 
 /// The name of the function that is called, without a leading __builtin_; empty if it is not known.
 const char *callee_name (gimple *stmt);
+/// Does a name begin so?
+inline bool starts_with (const char *s, const char *prefix) { return !strncmp (s, prefix, strlen (prefix)); }
 /// One step towards where the pointer `t` comes from: what it is an offset from, a copy or a conversion
 /// of, or the variable whose address it is; NULL_TREE: nothing of these.
 tree step_back (tree t);

@@ -28,8 +28,6 @@
 namespace promp {
 namespace {
 
-bool starts_with (const char *s, const char *prefix) { return !strncmp (s, prefix, strlen (prefix)); }
-
 /// Bytes of the number that is added to; 0: it is no atomic addition, or not such a one. `subtracts`: the
 /// argument is subtracted.
 unsigned is_addition (gcall *c, bool *subtracts)

@@ -24,8 +24,6 @@
 namespace promp {
 namespace {
 
-bool starts_with (const char *s, const char *prefix) { return !strncmp (s, prefix, strlen (prefix)); }
-
 /// A call by which iterations wait for each other?
 bool waits_for_others (const char *name)
 {

@@ -15,7 +15,6 @@ mod ready;
 mod restore;
 mod rewind;
 mod running;
-
 mod strangers;
 mod take;
 

@@ -7,13 +7,9 @@
 //! A thread measures one loop at a time: the first save points, and one in some of those that follow, in
 //! place of all. Time in which it waits for others is the loop's no more than theirs.
 
+use super::gauge::{FIRST, ONE_IN};
 use crate::sys::own::Own;
 use promp_settings::save_budget::{DEAR, ENOUGH};
-
-/// So many are measured, ...
-const FIRST: u32 = 16;
-/// ... and then one in so many.
-const ONE_IN: u32 = 8;
 
 /// A thread's measurement.
 #[derive(Default)]

@@ -17,10 +17,10 @@ use promp_settings::save_budget::{DEAR, ENOUGH};
 const AGAIN: u32 = 61;
 /// ... and ticks, at least: a millisecond or so.
 const PAUSE: u64 = 3_000_000;
-/// So many savings of a visit are measured, ...
-const FIRST: u32 = 16;
+/// So many savings of a visit, or save points of a loop that waits, are measured, ...
+pub(super) const FIRST: u32 = 16;
 /// ... and then one in so many, in place of all of these; of sites that save too dearly, on credit, fewer.
-const ONE_IN: u32 = 8;
+pub(super) const ONE_IN: u32 = 8;
 const LENT_ONE_IN: u32 = 32;
 /// Of visits of these sites one in so many is measured, in place of all of these. A prime, as above.
 const LENT_IN: u32 = 13;

@@ -8,10 +8,10 @@ use crate::sys;
 
 /// libc has no names for these yet.
 const INSTALL: i32 = 102;
-/// What the kernel says EINVAL to.
-const UNKNOWN: i32 = -1;
 /// See [`INSTALL`].
 const REMOVE: i32 = 103;
+/// What the kernel says EINVAL to.
+const UNKNOWN: i32 = -1;
 
 /// What is said to the kernel for `advice`. To install guards in a file's mapping to which it notes writes it
 /// tries for ever (seen with Linux 6.18): there it is what Linux before 6.15 says EINVAL to, too.
