@@ -56,7 +56,7 @@ PACKAGES = {
     ),
 }
 DRIVERS = ("promp-cc", "promp-c++")
-MARKS = ("<!-- builds -->\n", "<!-- end of builds -->\n")
+MARKS = ("<!-- made by bench/compile_cost.py -->\n", "<!-- end -->\n")
 
 
 def command(compiler, kernel, language, folder="npb", options=()):

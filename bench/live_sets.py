@@ -119,7 +119,7 @@ def table(run, size, interval, rounds, times, directory, kernels, variants):
 
 
 NAMED = {"off": "whole ones (`PROMP_CKPT_LIVE=off`)", "on": "at a place"}
-BEGIN, END = "<!-- live bytes -->", "<!-- end of live bytes -->"
+BEGIN, END = "<!-- made by bench/live_sets.py -->", "<!-- end -->"
 # MB of the first image, which has all that never changes, too (docs/internals/live-sets.md).
 FIRST = {"ft": 810, "mg": 280, "mg best": 280}
 # MB of later ones: the goals of class B.

@@ -22,7 +22,7 @@ from reading import source as rust
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 PAGE = "docs/internals/architecture.md"
-BEGIN, END = "<!-- layers -->", "<!-- /layers -->"
+BEGIN, END = "<!-- made by tools/layers.py -->", "<!-- end -->"
 
 
 def folders_of(root: pathlib.Path, plan: dict) -> dict[str, str]:
