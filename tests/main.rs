@@ -31,6 +31,7 @@ mod deaths;
 mod devices;
 mod documents;
 mod elsewhere;
+mod end_signals;
 mod end_tools;
 mod end_waits;
 mod end_writes;

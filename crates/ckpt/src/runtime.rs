@@ -61,6 +61,10 @@ pub trait Runtime: Sync {
     /// way do not go back with the program.
     fn stop_handler(&self) -> Handler;
 
+    /// The program's end is about to be recorded: failures behind it take the record back
+    /// ([`crate::take_end_back`]). System calls only.
+    fn end_is_recorded(&self);
+
     /// Does `f`, in the calling thread, and no failure that is injected strikes it meanwhile.
     fn undisturbed(&self, f: &mut dyn FnMut());
 

@@ -102,6 +102,9 @@ pub struct Context {
     pub robust_head: usize,
     /// Is it the one that the program began with?
     pub initial: bool,
+    /// The status with which it ends the program, if it has recorded that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ends: Option<i32>,
     /// What the kernel keeps of it for everybody to see.
     pub attributes: Attributes,
 }

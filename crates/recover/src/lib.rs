@@ -12,6 +12,7 @@ use promp_sys::{callback, say, sys};
 
 mod added;
 mod agent;
+mod crash_signals;
 mod ended;
 pub mod for_teams;
 pub mod inject;

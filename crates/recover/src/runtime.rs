@@ -1,6 +1,6 @@
 //! What checkpoints ask of the runtime, answered (`ckpt/runtime.rs` says what each is for).
 
-use super::{agent, record, stop};
+use super::{agent, crash_signals, record, stop};
 use crate::ckpt::logical_threads::LogicalThread;
 use crate::ckpt::runtime::{General, Runtime, WentBack};
 use crate::icv::{globals_if_ready, settings};
@@ -47,6 +47,10 @@ impl Runtime for Ours {
 
     fn stop_handler(&self) -> Handler {
         stop::on_signal
+    }
+
+    fn end_is_recorded(&self) {
+        crash_signals::heed();
     }
 
     fn undisturbed(&self, f: &mut dyn FnMut()) {

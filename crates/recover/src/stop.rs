@@ -10,7 +10,7 @@ use super::policy::{self, Refusal};
 use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::{Fault, Kind};
-use super::{inject, library, report, rollback};
+use super::{crash_signals, inject, library, report, rollback};
 use crate::ckpt::{
     self,
     trials::{self, Cause, NoProgress},
@@ -155,11 +155,15 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
 /// returns; what was sent does not come again by itself.
 fn give_up(sig: i32, info: *mut libc::siginfo_t, sent: bool) {
     signals::give_back(sig);
-    match sent {
-        // SAFETY: the kernel's argument of the handler.
-        true => unsafe { signals::send_again(sig, info) },
-        // Most likely it ends by this, and not as was recorded.
-        false => _ = ckpt::take_end_back(),
+    // SAFETY: the kernel's arguments of the handler.
+    unsafe {
+        if crash_signals::is_own(sig, info) {
+            // Most likely it ends by this, and not as was recorded.
+            let _ = ckpt::take_end_back();
+        }
+        if sent {
+            signals::send_again(sig, info);
+        }
     }
 }
 

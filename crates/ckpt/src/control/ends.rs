@@ -1,25 +1,29 @@
 //! The end of the program: a mark for who looks at it now, and the end record, by which `--resume` does not
-//! run it again (crates/image/src/ended.rs).
+//! run it again (crates/store/src/end_record.rs).
 //!
-//! A program ends by `exit`, by returning from `main`, or at once: by `_exit`, `_Exit`, `quick_exit`, or by
-//! the system call. The latter lead here (as in ckpt/interpose/rights.rs). They may come from a signal's
-//! handler, at any moment: so the record's text is made ready beforehand, and only system calls write it.
+//! A program ends by `exit`, by returning from `main` (exits.rs), or at once: by `_exit`, `_Exit`,
+//! `quick_exit`, or by the system call. The latter lead here (as in ckpt/interpose/rights.rs). They may come
+//! from a signal's handler, at any moment.
+//!
+//! A checkpoint notes with a thread that it has recorded the end. Whoever goes back to it finds the record as
+//! it was then; going back to an earlier one takes the record back.
 
 use crate::image::{self, Word};
 use crate::keep::{self, Keep};
+use crate::runtime::runtime;
+use crate::store::end_record::EndRecord;
 use crate::sys;
 use crate::sys::{futex, signals, syscall, tables::calls_instead, time};
 use crate::transition::{transition_begins, transition_is_over};
 use crate::{region, rollback, say, state};
 use core::ffi::{c_int, c_void};
-use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
+use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 use core::time::Duration;
 use std::os::fd::AsRawFd;
 
-/// The record's text but for the status, and what comes behind it.
+/// The record, and who writes it.
 pub struct Ready {
-    text: AtomicPtr<u8>,
-    len: AtomicUsize,
+    record: EndRecord,
     /// Who ends the process ([`caller`]); 0: nobody.
     who: AtomicU64,
 }
@@ -28,42 +32,14 @@ pub struct Ready {
 const PATIENCE_NS: u64 = 10_000_000_000;
 /// The part of [`Ready::who`] that is a thread.
 const TID: u64 = u32::MAX as u64;
-/// What is behind the text.
-const STATUS: &str = "0}";
-/// Room for the status and what is behind it.
-const ROOM: [u8; 4] = [b' '; 4];
 
 /// What quick_exit(3) was called with.
 static QUICK: AtomicI32 = AtomicI32::new(0);
 
 /// The program's end can be recorded from now on: it is `program`, with `arguments`.
 pub(crate) fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
-    let Ok(whole) = image::ended::Ended { program, arguments, status: 0 }.text() else { return };
-    let Some(text) = whole.strip_suffix(STATUS.as_bytes()) else { return };
-    make_room(k, text);
-    // Rollbacks leave it alone.
-    let Some(at) = sys::keep::pages(text.len().next_multiple_of(4096)) else { return };
-    // SAFETY: fresh memory of at least that length.
-    unsafe { at.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
-    k.end.len.store(text.len(), Relaxed);
-    k.end.text.store(at, Release); // the edge to `write`
-}
-
-/// The record, with room for the status: when the program ends, the disk may be full.
-fn make_room(k: &Keep, text: &[u8]) {
-    let Ok(dir) = k.journal.folder.open() else { return };
-    let (at, aside) = (dir.as_raw_fd(), image::ended::ASIDE.as_ptr());
-    let how = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    // SAFETY: C strings; the kernel reads the bytes; descriptors of our own. Where there is no room now, the
-    // end tries again.
-    unsafe {
-        sys!(libc::SYS_unlinkat, at, aside, 0);
-        let fd = sys!(libc::SYS_openat, at, aside, how, 0o600);
-        sys!(libc::SYS_fallocate, fd, libc::FALLOC_FL_KEEP_SIZE, 0, text.len() + ROOM.len());
-        sys!(libc::SYS_write, fd, text.as_ptr(), text.len());
-        sys!(libc::SYS_write, fd, ROOM.as_ptr(), ROOM.len());
-        sys!(libc::SYS_close, fd);
-    }
+    let dir = k.journal.folder.open().ok();
+    k.end.record.prepare(dir.as_ref().map(AsRawFd::as_raw_fd), program, arguments);
 }
 
 /// Something has failed behind the end that may have been recorded, and ends the process: that end has not
@@ -77,6 +53,7 @@ pub fn take_back() -> Result<(), isize> {
     take_back_now()
 }
 
+/// The status with which the end is recorded, and 1; 0: it is not.
 fn ended() -> &'static AtomicU64 {
     &state()[image::state::ENDED]
 }
@@ -87,21 +64,26 @@ pub(crate) fn take_back_now() -> Result<(), isize> {
     ended().store(0, Release);
     k.end.who.store(0, Release);
     let Ok(dir) = k.journal.folder.open() else { return Ok(()) };
-    let (at, how) = (dir.as_raw_fd(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC);
-    // SAFETY: C strings; descriptors of our own; the page of the counters.
-    unsafe {
-        match sys!(libc::SYS_unlinkat, at, image::ended::NAME.as_ptr(), 0) {
-            0 => {}
-            r if r == -(libc::ENOENT as isize) => return Ok(()),
-            r => return Err(r),
-        }
-        let fd = sys!(libc::SYS_openat, at, c".".as_ptr(), how);
-        sys!(libc::SYS_fsync, fd);
-        sys!(libc::SYS_close, fd);
-        sys!(libc::SYS_msync, region::STATE, image::PAGE, libc::MS_SYNC);
+    if k.end.record.remove(dir.as_raw_fd())? {
+        // SAFETY: the page of the counters.
+        unsafe { sys!(libc::SYS_msync, region::STATE, image::PAGE, libc::MS_SYNC) };
     }
-    make_room(k, text(k));
     Ok(())
+}
+
+/// The status with which host `id` has recorded the end of the program, which is nobody else's since.
+pub(crate) fn recorded_by(k: &Keep, id: u32) -> Option<i32> {
+    let status = ended().load(Acquire).checked_sub(1)?;
+    (k.end.who.load(Acquire) == host(id)).then_some(status as i32)
+}
+
+/// Everything has gone back to a time when the thread that has host `id` now had recorded the end, with this
+/// status. Before it goes on.
+pub(crate) fn has_recorded(k: &Keep, id: u32, status: i32) {
+    if ended().load(Acquire) != 1 + status as u64 {
+        record(k, status);
+    }
+    k.end.who.store(host(id), Release);
 }
 
 /// Of functions that quick_exit(3) calls ours is the last. Before the program has named any.
@@ -145,9 +127,9 @@ pub(crate) fn mark(status: i32) {
         transition_is_over();
         signals::set_mask(mask);
     };
-    // Where it cannot be written (a full disk) the mark is what there is.
-    promp_files::within_limit(|| write(k, status & 0xff));
-    ended().store(1, Release);
+    // Another thread may crash meanwhile.
+    runtime().end_is_recorded();
+    record(k, status & 0xff);
     transition_is_over();
     signals::set_mask(mask);
 }
@@ -185,64 +167,44 @@ fn waits(until: u64) -> bool {
 
 /// The calling thread is about to call `exit`: where another one has recorded the end it waits for it. In
 /// there it might find nothing left to do, and end the process before the other one, with another status.
-fn let_the_first_one_end() {
+pub(crate) fn let_the_first_one_end() {
     let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return };
     let (own, until) = (caller(), time::now_ns() + PATIENCE_NS);
     while is_another(k.end.who.load(Acquire), own) && waits(until) {}
 }
 
-/// Has the calling thread a record to write, which it has not yet?
-pub(crate) fn is_to_record() -> bool {
-    keep::if_on().is_some_and(|k| is_ours(k) && k.end.who.load(Relaxed) != caller())
+/// Has the calling thread an end with this status to record, which it has not yet?
+pub(crate) fn is_to_record(status: i32) -> bool {
+    let recorded = |k: &Keep| recorded_by(k, syscall::gettid()) == Some(status & 0xff);
+    keep::if_on().is_some_and(|k| is_ours(k) && !recorded(k))
 }
 
-/// The calling thread, since the last rollback: who ended the process before does not any more.
+/// Has it recorded another one, in what `exit` calls?
+pub(crate) fn ends_otherwise(status: i32) -> bool {
+    is_to_record(status) && keep::if_on().is_some_and(|k| recorded_by(k, syscall::gettid()).is_some())
+}
+
+/// The calling thread.
 fn caller() -> u64 {
-    u64::from(rollback::epoch()) << 32 | u64::from(syscall::gettid())
+    host(syscall::gettid())
 }
 
-/// The record's text but for the status; none if there is to be no record.
-fn text(k: &Keep) -> &[u8] {
-    let at = k.end.text.load(Acquire);
-    // SAFETY: what `prepare` has made.
-    if at.is_null() { &[] } else { unsafe { core::slice::from_raw_parts(at, k.end.len.load(Relaxed)) } }
+/// A host since the last rollback: who ended the process before does not any more.
+fn host(id: u32) -> u64 {
+    u64::from(rollback::epoch()) << 32 | u64::from(id)
 }
 
-/// Aside, synced, renamed.
-fn write(k: &Keep, status: i32) {
-    let text = text(k);
-    if k.journal.folder.name().is_none() || text.is_empty() {
-        return;
-    }
-    let dir = k.journal.folder.open();
-    let at = dir.as_ref().map_or(-1, AsRawFd::as_raw_fd);
-    let mut room = ROOM;
-    let first = [100, 10].iter().filter(|&&n| status < n).count();
-    for (to, n) in room.iter_mut().zip(&[100, 10, 1][first..]) {
-        *to = b'0' + (status / n % 10) as u8;
-    }
-    room[3 - first] = b'}';
-    let (aside, name) = (image::ended::ASIDE.as_ptr(), image::ended::NAME.as_ptr());
-    let all = |fd: isize, bytes: &[u8], at: usize| {
-        // SAFETY: the kernel reads the bytes.
-        unsafe { sys!(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), at) == bytes.len() as isize }
+/// Where it cannot be written (a full disk) the mark is what there is.
+fn record(k: &Keep, status: i32) {
+    let folder = &k.journal.folder;
+    let write = || {
+        let dir = folder.open();
+        k.end.record.write(dir.as_ref().map_or(-1, AsRawFd::as_raw_fd), status)
     };
-    let how = libc::O_WRONLY | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-    // SAFETY: C strings; descriptors of our own.
-    let done = unsafe {
-        let fd = sys!(libc::SYS_openat, at, aside, how, 0o600);
-        let whole = fd >= 0
-            && all(fd, text, 0)
-            && all(fd, &room, text.len())
-            && sys!(libc::SYS_ftruncate, fd, text.len() + room.len()) == 0
-            && sys!(libc::SYS_fsync, fd) == 0
-            && sys!(libc::SYS_renameat, at, aside, at, name) == 0;
-        sys!(libc::SYS_close, fd);
-        whole
-    };
-    if !done {
+    if folder.name().is_some() && k.end.record.is_wanted() && !promp_files::within_limit(write) {
         say!("how the program has ended cannot be noted beside its checkpoints; --resume will say so");
     }
+    ended().store(1 + status as u64, Release);
 }
 
 /// What is called instead of libc's functions.
@@ -253,10 +215,8 @@ mod calls {
     use super::*;
 
     calls_instead! {
-        fn exit(status: c_int) -> c_int = |real| { let_the_first_one_end(); real() };
         fn _exit(status: c_int) -> c_int = |real| { mark(status); real() };
         fn _Exit(status: c_int) -> c_int = |real| { mark(status); real() };
         fn quick_exit(status: c_int) -> c_int = |real| { QUICK.store(status, Relaxed); real() };
-        fn abort() -> () = |real| { let _ = take_back(); real() };
     }
 }

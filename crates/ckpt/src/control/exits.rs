@@ -8,7 +8,7 @@
 
 use crate::ends;
 use crate::region;
-use crate::sys::{env, objects};
+use crate::sys::{env, objects, tables::calls_instead};
 use core::ffi::{c_int, c_void};
 use promp_settings::CKPT_DIR;
 
@@ -33,7 +33,7 @@ fn will_end() {
 /// Any thread may call it in `exit`.
 unsafe extern "C" fn has_ended(status: c_int, _: *mut c_void) {
     // Once more, by who has recorded it: nothing was left but this.
-    if !ends::is_to_record() {
+    if !ends::is_to_record(status) {
         return;
     }
     will_end();
@@ -59,5 +59,23 @@ pub(crate) fn at_load() {
 pub fn program_ends() {
     if region::on() {
         will_end();
+    }
+}
+
+/// What is called instead of libc's functions.
+pub(crate) use calls::instead;
+
+mod calls {
+    use super::*;
+
+    calls_instead! {
+        fn exit(status: c_int) -> c_int = |real| {
+            ends::let_the_first_one_end();
+            // In what `exit` calls, by the thread that has recorded it.
+            if ends::ends_otherwise(status) {
+                will_end();
+            }
+            real()
+        };
     }
 }

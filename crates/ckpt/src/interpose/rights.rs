@@ -14,7 +14,7 @@ use crate::sys::follow::{self, Call};
 use crate::sys::rights::{self, capability_words};
 use crate::sys::tables::{self, Instead, calls_instead};
 use crate::sys::{cpu_limit, cpu_time, maps, reach, syscall};
-use crate::{apart, ends, keep, say, system_v, timers};
+use crate::{apart, ends, exits, keep, say, system_v, timers};
 use core::arch::naked_asm;
 use core::ffi::{c_int, c_long, c_ulong};
 use core::sync::atomic::Ordering::*;
@@ -43,7 +43,7 @@ pub fn instead() -> Vec<Instead> {
     let syscall =
         Instead { name: c"syscall", version: None, real: &SYSCALL, address: by_number as *const () as usize };
     let of_time = [cpu_time::instead(), cpu_limit::instead(), timers::instead()].concat();
-    [caught_calls(), of_time, apart::instead(), ends::instead(), vec![syscall]].concat()
+    [caught_calls(), of_time, apart::instead(), ends::instead(), exits::instead(), vec![syscall]].concat()
 }
 
 fn caught_calls() -> Vec<Instead> {

@@ -1,7 +1,7 @@
 //! Putting everything back to a checkpoint: a rollback in process, or a new process that becomes the old one.
 
 use super::{Keeper, No};
-use crate::image::{self, Attributes, Context, Entry, Map, PAGE};
+use crate::image::{self, Context, Entry, Map, PAGE};
 use crate::resources::resource::Back;
 use crate::rewind::NO;
 use crate::runtime::{WentBack, runtime};
@@ -33,7 +33,8 @@ impl Keeper {
             }
         }
         k.failed.store(0, Release);
-        if let Err(e) = ends::take_back_now() {
+        let behind = self.last.contexts.iter().any(|c| c.ends.is_some());
+        if !behind && let Err(e) = ends::take_back_now() {
             stop(&format!("that the program has ended is noted, which cannot be undone: {}", sys::why(e)));
         }
         // Whoever has asked for one will not have asked.
@@ -120,20 +121,25 @@ impl Keeper {
         self.put_memory_back()?;
         let host = |(n, _): &(u32, usize)| k.seats[*n as usize].host.load(Relaxed);
         self.put_the_rest_back(false, &carriers.iter().map(host).collect::<Vec<_>>())?;
-        // Before the threads go on: the program may end at once.
         self.close_records(began);
         if self.settings.verbose >= 1 {
             again.iter().for_each(|what| say!("{what}"));
         }
-        self.hand_out(&contexts, &carriers)
+        let seats = self.hand_out(&contexts, &carriers)?;
+        self.let_go(&seats);
+        Ok(())
     }
 
     /// Gives every context a host: the frozen one of the same thread, or a new one. `carriers`: seats of
-    /// frozen hosts, with the threads they carry.
-    fn hand_out(&mut self, contexts: &[Context], carriers: &[(u32, usize)]) -> Result<(), String> {
+    /// frozen hosts, with the threads they carry. Returns the seats, for [`Keeper::let_go`].
+    fn hand_out(
+        &mut self,
+        contexts: &[Context],
+        carriers: &[(u32, usize)],
+    ) -> Result<Vec<&'static Seat>, String> {
         let k = keep::get();
         // A thread that has got another seat since: its host waits in that one.
-        let mut orders: Vec<(&'static Seat, bool, &Attributes)> = Vec::new();
+        let mut orders: Vec<(&'static Seat, bool, &Context)> = Vec::new();
         let mut taken: Vec<u32> = carriers.iter().map(|(n, _)| *n).collect();
         let hosts: Vec<u32> = carriers.iter().map(|(n, _)| k.seats[*n as usize].host.load(Relaxed)).collect();
         for s in &k.seats {
@@ -151,18 +157,8 @@ impl Keeper {
                     .ok_or("too many threads")?,
             };
             taken.push(seat);
-            let s = &k.seats[seat as usize];
-            s.context.store(c.context, Relaxed);
-            s.thread_pointer.store(c.thread_pointer, Relaxed);
-            s.robust_head.store(c.robust_head, Relaxed);
-            s.assign(c.thread);
-            s.initial.store(u32::from(c.initial), Relaxed);
-            s.host.store(carrier.map_or(u32::MAX, |i| hosts[i]), Relaxed);
-            // The thread's own note of its seat, in memory that was put back.
-            if let Some(thr) = s.logical() {
-                thr.seat_number().set(seat + 1);
-            }
-            orders.push((s, carrier.is_some(), &c.attributes));
+            let s = give(seat, c, carrier.map_or(u32::MAX, |i| hosts[i]));
+            orders.push((s, carrier.is_some(), c));
         }
         // One number for all processes of the run: what was arranged in another one does not count here,
         // either.
@@ -170,8 +166,9 @@ impl Keeper {
         k.epoch.store(before as u32 + 1, Relaxed);
         k.freeze.started.store(0, SeqCst);
         let rollback = k.ready.load(Relaxed) != 0;
-        let mut without = false;
-        for (s, has_host, of_thread) in &orders {
+        let (mut without, mut ends) = (false, None);
+        for (s, has_host, c) in &orders {
+            let of_thread = &c.attributes;
             let tid = match has_host {
                 true => s.host.load(Relaxed),
                 false => s.make_host().ok_or("the system gives no host for a thread (ulimit -u?)")?,
@@ -191,12 +188,14 @@ impl Keeper {
             }
             without |= less;
             attributes::put_back(tid, of_thread)?;
+            ends = ends.or(c.ends.map(|status| (tid, status)));
         }
         for what in self.resources.resume(!rollback, &self.last)? {
             self.tell(&format!("a rollback cannot put back {what}: the program goes on so"), &what);
         }
-        // A host that is not asleep goes on as soon as it has its order.
-        orders.iter().for_each(|(s, ..)| s.order(TAKE));
+        if let Some((tid, status)) = ends {
+            ends::has_recorded(k, tid, status);
+        }
         if without {
             self.tell(
                 "capabilities that the program has given up since the checkpoint cannot be had again: threads go on \
@@ -204,9 +203,15 @@ impl Keeper {
                 "capabilities",
             );
         }
-        k.freeze.send_orders();
+        Ok(orders.iter().map(|o| o.0).collect())
+    }
+
+    /// The threads in `seats` go on: what is to be said has been, for the program may end at once.
+    pub(crate) fn let_go(&self, seats: &[&'static Seat]) {
+        // A host that is not asleep goes on as soon as it has its order.
+        seats.iter().for_each(|s| s.order(TAKE));
+        keep::get().freeze.send_orders();
         self.freezer.wake_agent();
-        Ok(())
     }
 
     /// What the kernel keeps of the process is what it was; `hosts` go on.
@@ -336,12 +341,13 @@ impl Keeper {
     }
 
     /// In a new process: makes it the one that `generation` describes. The first host waits in `first`.
-    /// `threads`: its regions have so many from now on, if another number is asked for.
+    /// `threads`: its regions have so many from now on, if another number is asked for. Returns the seats
+    /// that are to go on ([`Keeper::let_go`]).
     pub(crate) fn become_generation(
         &mut self,
         first: &'static Seat,
         threads: Option<u32>,
-    ) -> Result<(), String> {
+    ) -> Result<Vec<&'static Seat>, String> {
         let contexts = self.last.contexts.clone();
         self.unknown = true;
         self.resources.leave();
@@ -381,6 +387,22 @@ impl Keeper {
         let number = k.number(first);
         self.hand_out(&contexts, &[(number, tp)])
     }
+}
+
+/// Gives seat `number` to the thread that is saved as `c`, and has this host; `u32::MAX`: none yet.
+fn give(number: u32, c: &Context, host: u32) -> &'static Seat {
+    let s = &keep::get().seats[number as usize];
+    s.context.store(c.context, Relaxed);
+    s.thread_pointer.store(c.thread_pointer, Relaxed);
+    s.robust_head.store(c.robust_head, Relaxed);
+    s.assign(c.thread);
+    s.initial.store(u32::from(c.initial), Relaxed);
+    s.host.store(host, Relaxed);
+    // The thread's own note of its seat, in memory that was put back.
+    if let Some(thr) = s.logical() {
+        thr.seat_number().set(number + 1);
+    }
+    s
 }
 
 /// The ids that threads had when they were saved, and before: thread pointers and ids.

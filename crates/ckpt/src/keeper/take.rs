@@ -16,7 +16,7 @@ use crate::store::Committed;
 use crate::sys;
 use crate::sys::{asked, pending, signals, syscall, time};
 use crate::taken::Taken;
-use crate::{attributes, journal, keep, memory, ranges, requests, say, timers, vdso};
+use crate::{attributes, ends, journal, keep, memory, ranges, requests, say, timers, vdso};
 use core::sync::atomic::Ordering::*;
 
 /// Bytes from which on the crew is worth having.
@@ -354,6 +354,7 @@ fn context(s: &Seat) -> Context {
         thread_pointer: s.thread_pointer.load(Relaxed),
         robust_head: s.robust_head.load(Relaxed),
         initial: s.initial.load(Relaxed) != 0,
+        ends: ends::recorded_by(keep::get(), s.host.load(Relaxed)),
         attributes: attributes::of(s.host.load(Relaxed), &s.own),
     }
 }

@@ -211,14 +211,13 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         syscall::sched_yield();
     }
     // Its last use of the memory that goes was before; now it waits without a stack.
-    if let Err(why) = k.become_generation(first, threads) {
-        refuse(&why);
-    }
+    let seats = k.become_generation(first, threads).unwrap_or_else(|why| refuse(&why));
     if verbose >= 1 {
         said.iter().for_each(|what| say!("{what}"));
         let with = threads.map_or(String::new(), |n| format!(", with {n} threads"));
         say!("restarted from checkpoint {number} (region {region_of}){with}");
     }
+    k.let_go(&seats);
     runtime().agent_again();
     keep::get().ready.store(1, Release);
     k.run()
