@@ -32,7 +32,7 @@ fn kept_through_changes_of_host() {
 
 #[test]
 fn kept_through_rollbacks_and_restarts() {
-    let exe = build("ckpt/hardened.c", &[]);
+    let exe = build_kept("ckpt/hardened.c");
     for how in HOW {
         let died = |seed: u64| [400 + 10 * (seed % 50), 900];
         kept_throughout(&exe, &args("1000", how), 3, died, "60ms");

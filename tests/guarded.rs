@@ -5,7 +5,7 @@ use crate::common::*;
 
 #[test]
 fn guards_are_put_back() {
-    let exe = build("ckpt/guarded.c", &[]);
+    let exe = build_kept("ckpt/guarded.c");
     let want = reference(&exe, &["3"], &[]);
     if want.out.contains("not here") || !tells() {
         println!("SKIPPED: the system has no guards, or does not tell of them");

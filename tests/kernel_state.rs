@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Rollbacks and restarts of `exe`, which has a folder of its own; not where the system has no such thing.
 fn goes_on(source: &str, how: &[&str]) {
-    let exe = build(source, &[]);
+    let exe = build_kept(source);
     let scratch = Scratch::new(&[source, how.first().unwrap_or(&"")].concat().replace(['/', '.'], "-"));
     let folder = scratch.path("folder");
     let args = |steps| [&[steps, text(&folder)][..], how].concat();
@@ -37,7 +37,7 @@ fn open_folders_go_on_where_they_were() {
 
 #[test]
 fn fences_are_registered_again() {
-    let exe = build("ckpt/fences.c", &[]);
+    let exe = build_kept("ckpt/fences.c");
     let want = reference(&exe, &["3"], &[]);
     if want.out.contains("not here") {
         println!("SKIPPED: the system has no membarrier, or does not tell of registrations");
@@ -92,7 +92,7 @@ fn semaphores_of_system_v_are_refused() {
 /// Those that the program has made itself have their values again, and what is given back at its end.
 #[test]
 fn own_semaphores_of_system_v_are_put_back() {
-    let exe = build("ckpt/sets.c", &[]);
+    let exe = build_kept("ckpt/sets.c");
     if reference(&exe, &["1", "private"], &[]).out.contains("not here") {
         println!("SKIPPED: the system has no semaphores");
         return;
@@ -117,7 +117,7 @@ fn semaphores_that_a_child_may_have_used_are_refused() {
 /// Who has none, and only asks for another's, has its checkpoints.
 #[test]
 fn semaphores_of_others_are_their_affair() {
-    let exe = build("ckpt/tokens.c", &[]);
+    let exe = build_kept("ckpt/tokens.c");
     kept_throughout(&exe, &["1000", "asks", "0"], 2, |seed| [600 + 10 * (seed % 30), 900], "200ms");
 }
 

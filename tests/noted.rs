@@ -8,7 +8,7 @@ use crate::common::*;
 
 /// Programs of c-tests/ckpt/noted.c find in each step what the one before it has left.
 fn go_back(kinds: &[&str]) {
-    let exe = build("ckpt/noted.c", &[]);
+    let exe = build_kept("ckpt/noted.c");
     for kind in kinds {
         let scratch = Scratch::new(&format!("noted-{kind}"));
         let folder = scratch.path("folder");

@@ -363,10 +363,18 @@ fn timers_by_a_threads_cpu_time_are_not_lost() {
 
 #[test]
 fn timers_go_on_through_rollbacks_and_restarts() {
-    let exe = build("ft/timers.c", &[]);
+    let exe = build_kept("ft/timers.c");
     for how in ["", "function", "cpu", "process"] {
         kept_throughout(&exe, &["1000", how], 3, |seed| [400 + 10 * (seed % 50), 900], "60ms");
     }
+}
+
+/// What has expired unseen is noted of each timer that is made again.
+#[test]
+fn timers_that_have_expired_several_times_go_on() {
+    let exe = build_kept("ckpt/overruns.c");
+    kept(&reference(&exe, &["50"], &[]), "without promp");
+    kept_throughout(&exe, &["1000"], 3, |seed| [400 + 10 * (seed % 50), 900], "60ms");
 }
 
 /// Interval timers (setitimer, alarm): each by its clock; those that expire once do so once.
@@ -389,7 +397,7 @@ fn interval_timers_go_on_on_other_hosts() {
 
 #[test]
 fn interval_timers_go_on_through_rollbacks_and_restarts() {
-    let exe = build("ft/alarms.c", &[]);
+    let exe = build_kept("ft/alarms.c");
     for [which, how] in ALARMS {
         kept_throughout(&exe, &["700", which, how], 2, |seed| [200 + 10 * (seed % 30), 600], "50ms");
     }

@@ -4,6 +4,13 @@
 use super::draws::Draws;
 use super::*;
 
+/// Such a program, which says at its end, too, what of the runtime's data goes back and leads to what does
+/// not (ckpt/kept_pointers.h).
+pub fn build_kept(source: &str) -> PathBuf {
+    let header = root().join("c-tests/ckpt/kept_pointers.h");
+    build(source, &["-include", saved::text(&header)])
+}
+
 /// What such a run says: nothing has changed.
 pub fn kept(r: &Run, what: &str) {
     assert!(!r.hung && r.status == 0 && r.out.ends_with("kept\n"), "{what}: {r:?}");

@@ -14,17 +14,57 @@ use crate::sys::{cpu_time, host, mutexes, signals, syscall, time};
 use crate::{keep, notified};
 use core::ffi::c_int;
 
-/// Timers that have been made again, how many expirations there had been beyond the one delivered last, and
-/// until when nobody knows better.
-static OVERRUNS: Locked<Vec<(i32, i32, u64)>> = Locked::new(Vec::new());
+/// For so many timers there is room.
+const ROOM: usize = 1024;
+
+/// A timer that has been made again.
+#[derive(Clone, Copy)]
+struct Overrun {
+    id: i32,
+    /// Expirations beyond the one delivered last.
+    count: i32,
+    /// Until then nobody knows better.
+    until_ns: u64,
+}
+
+/// Those with expirations beyond the one delivered last. Memory that goes back with the program's, and which
+/// the keeper fills, too: so nothing is allocated, which would lie in the region that stays.
+struct Overruns {
+    used: usize,
+    all: [Overrun; ROOM],
+}
+
+static OVERRUNS: Locked<Overruns> =
+    Locked::new(Overruns { used: 0, all: [Overrun { id: 0, count: 0, until_ns: 0 }; ROOM] });
+
+impl Overruns {
+    /// Of timer `id`, if nobody knows better by now.
+    fn of(&self, id: i32) -> Option<i32> {
+        let one = self.all[..self.used].iter().find(|o| o.id == id);
+        one.filter(|o| time::now_ns() < o.until_ns).map(|o| o.count)
+    }
+
+    fn remove(&mut self, id: i32) {
+        if let Some(at) = self.all[..self.used].iter().position(|o| o.id == id) {
+            self.used -= 1;
+            self.all[at] = self.all[self.used];
+        }
+    }
+
+    /// [`Timers::obstacle`] sees to it that there is room.
+    fn set(&mut self, one: Overrun) {
+        self.remove(one.id);
+        if one.count > 0 && self.used < ROOM {
+            self.all[self.used] = one;
+            self.used += 1;
+        }
+    }
+}
 
 /// This one has been made again.
 pub fn made(t: &Timer) {
-    let until = if t.left == 0 { u64::MAX } else { time::now_ns() + t.left };
-    OVERRUNS.with(|all| {
-        all.retain(|o| o.0 != t.id);
-        all.extend((t.overrun > 0).then_some((t.id, t.overrun, until)));
-    });
+    let until_ns = if t.left == 0 { u64::MAX } else { time::now_ns() + t.left };
+    OVERRUNS.with(|all| all.set(Overrun { id: t.id, count: t.overrun, until_ns }));
 }
 
 /// What a timer's id is for the kernel. `None`: libc's for a timer with a thread.
@@ -44,7 +84,7 @@ fn alone<R>(f: impl FnOnce() -> R) -> R {
 pub fn after_fork() {
     LOCK.reset();
     OVERRUNS.raw().reset();
-    OVERRUNS.with(Vec::clear);
+    OVERRUNS.with(|all| all.used = 0);
     notified::after_fork();
 }
 
@@ -119,23 +159,21 @@ calls_instead! {
         let new = here.as_ref().map_or(new, core::ptr::from_ref);
     } = |real| alone(|| {
         let r = real();
-        if r == 0 {
-            OVERRUNS.with(|all| all.retain(|o| Some(o.0) != number(id)));
+        if let (0, Some(id)) = (r, number(id)) {
+            OVERRUNS.with(|all| all.remove(id));
         }
         r
     });
     fn timer_gettime(id: usize, now: *mut Spec) -> c_int = |real| alone(real);
     fn timer_getoverrun(id: usize) -> c_int = |real| alone(|| {
-        let noted = OVERRUNS.with(|all| {
-            all.iter().find(|o| Some(o.0) == number(id) && time::now_ns() < o.2).map(|o| o.1)
-        });
+        let noted = number(id).and_then(|id| OVERRUNS.with(|all| all.of(id)));
         let r = real();
         if r == 0 { noted.unwrap_or(0) } else { r }
     });
     fn timer_delete(id: usize) -> c_int = |real| alone(|| {
         let r = real();
         if let (0, Some(id)) = (r, number(id)) {
-            OVERRUNS.with(|all| all.retain(|o| o.0 != id));
+            OVERRUNS.with(|all| all.remove(id));
             notified::removed(id);
         }
         r
@@ -163,6 +201,12 @@ impl Resource for Timers {
                  the kernel does not name"
                     .into(),
             );
+        }
+        if all.len() > ROOM {
+            return Some(format!(
+                "the program has {} timers (timer_create), of which {ROOM} can be saved",
+                all.len()
+            ));
         }
         let made_again = all.is_empty() || timers::can_be_made_again();
         (!made_again)
@@ -229,9 +273,7 @@ fn saved(hosts: &[(u32, usize)]) -> Vec<image::Timer> {
         },
         left: t.left,
         interval: t.interval,
-        overrun: OVERRUNS
-            .with(|all| all.iter().find(|o| o.0 == t.id && time::now_ns() < o.2).map(|o| o.1))
-            .unwrap_or(t.overrun),
+        overrun: OVERRUNS.with(|all| all.of(t.id)).unwrap_or(t.overrun),
     };
     timers::all().into_iter().map(one).collect()
 }
