@@ -94,7 +94,7 @@ check: lint
 loom:
 	$(CARGO) test --release --manifest-path tests/loom/Cargo.toml
 
-# The papers' programs and tables, measured in some 20 minutes: docs/papers.md. FULL=1: class B, all CPUs; RESUME=1
+# The papers' programs and tables, measured in some 25 minutes: docs/papers.md. FULL=1: class B, all CPUs; RESUME=1
 # goes on where an interrupted run was.
 papers: build plugin
 	@python3 bench/papers/make.py $(if $(FULL),--full) $(if $(RESUME),--resume)

@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 
-from frame import NotHere
+from frame import ROUNDS, NotHere
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 RELEASE = ROOT / "target/release"
@@ -63,15 +63,15 @@ class Run:
         if free < megabytes:
             raise NotHere(f"{what} needs {megabytes} MB of memory, {free} are free")
 
-    def in_turn(self, ways: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
-        """`rounds` figures of each way; a round has one of each, in changing order."""
+    def in_turn(self, ways: Mapping[str, Callable[[], float]]) -> dict[str, list[float]]:
+        """ROUNDS figures of each way; a round has one of each, in changing order."""
         took: dict[str, list[float]] = {name: [] for name in ways}
-        for n in range(rounds):
+        for n in range(ROUNDS):
             order = list(ways)
             random.Random(n).shuffle(order)
             for i, name in enumerate(order):
                 took[name].append(ways[name]())
-                self.told(n * len(ways) + i + 1, rounds * len(ways))
+                self.told(n * len(ways) + i + 1, ROUNDS * len(ways))
         return took
 
 

@@ -197,7 +197,7 @@ written into sources, and failures inside recoveries, and partly executed iterat
             CLASSES + ".",
             [*FREE_ROWS, *SAVED_ROWS],
             p1_runs.without_failures,
-            (150, 1500),
+            (250, 2500),
         ),
         Table(
             "p1-failure",

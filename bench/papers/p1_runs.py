@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from frame import Figure, NotHere, of, ratio
+from frame import ROUNDS, Figure, NotHere, of, ratio
 from machine import Run, build, execute, verified
 
 PROGRAMS = "bench/papers/programs"
@@ -22,7 +22,7 @@ def kernel(name: str) -> str:
 
 def without_failures(run: Run) -> dict[str, Figure | str]:
     """libgomp, promp without fault tolerance, promp."""
-    size, rounds, rows = ("B", 3, {}) if run.full else ("A", 3, {})
+    size, rows = "B" if run.full else "A", {}
     for name in KERNELS:
         run.needs_memory(MEMORY_MB[size], f"class {size}")
         exe, threads = kernel(name), {"OMP_NUM_THREADS": str(run.threads)}
@@ -35,8 +35,7 @@ def without_failures(run: Run) -> dict[str, Figure | str]:
                 "libgomp": lambda: seconds({}, False),
                 "off": lambda: seconds({"PROMP_FT": "off"}, True),
                 "on": lambda: seconds({}, True),
-            },
-            rounds,
+            }
         )
         rows[f"{name} free"] = ratio(took["on"], took["libgomp"])
         rows[f"{name} saved"] = ratio(took["on"], took["off"], less_one=True)
@@ -45,7 +44,7 @@ def without_failures(run: Run) -> dict[str, Figure | str]:
 
 def with_a_failure(run: Run) -> dict[str, Figure | str]:
     """Each kernel without a failure, and with one thread killed in its middle, by number of threads."""
-    size, rounds, rows = "A" if run.full else "W", 5, {}
+    size, rows = "A" if run.full else "W", {}
     for name in KERNELS:
         exe, restored = kernel(name), []
         for threads in (2, 4, 8, 16):
@@ -64,13 +63,13 @@ def with_a_failure(run: Run) -> dict[str, Figure | str]:
                 return done.seconds
 
             took = run.in_turn(
-                {"plain": lambda: verified(execute([exe, size], env)).seconds, "killed": killed}, rounds
+                {"plain": lambda: verified(execute([exe, size], env)).seconds, "killed": killed}
             )
             pairs = [(k, p) for k, p in zip(took["killed"], took["plain"]) if k == k]
             rows[f"{name} {threads}"] = (
                 ratio(*zip(*pairs), less_one=True)
                 if pairs
-                else f"all {rounds} failures were refused: {refused[0]}"
+                else f"all {ROUNDS} failures were refused: {refused[0]}"
             )
         rows[f"{name} restored"] = of(restored, " %") if restored else "every failure was refused"
     return rows
@@ -85,12 +84,12 @@ def recomputing(run: Run) -> dict[str, Figure | str]:
         command = [exe, str(PARTS), str(m), "dynamic"]
         alone = execute(command, env)
         lost = []
-        for n in range(5):
+        for n in range(ROUNDS):
             fault = {"PROMP_FAULT": f"kill@thread=1,delay={int(alone.seconds * (300 + 100 * n))}ms"}
             done = execute(command, env | fault)
             same(done.out, alone.out)
             lost += [100 * f["lost_iterations"] / PARTS for f in done.report["failures"]]
-            run.told(n + 1, 5)
+            run.told(n + 1, ROUNDS)
         rows[f"frags {m}"] = of(lost, " %")
     for kind in ("static", "dynamic"):
         env = {"OMP_NUM_THREADS": "4"}
@@ -101,8 +100,7 @@ def recomputing(run: Run) -> dict[str, Figure | str]:
             {
                 "plain": lambda: execute(command, env).seconds,
                 "killed": lambda: execute(command, fault).seconds,
-            },
-            5,
+            }
         )
         rows[f"recompute {kind}"] = ratio(took["killed"], took["plain"], less_one=True)
     return rows

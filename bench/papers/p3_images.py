@@ -15,10 +15,9 @@ import threading
 import time
 from collections.abc import Sequence
 
-from frame import Figure, NotHere, number, of
+from frame import ROUNDS, Figure, NotHere, number, of
 from machine import BUILT, LIBRARY, LIMIT_S, PROMP, ROOT, Run, build, execute, surroundings
 
-ROUNDS = 3
 # No checkpoint but those that are planned.
 NEVER = "1000s"
 DISK_MB = 6000
@@ -230,7 +229,7 @@ def measured(run: Run) -> dict[str, Measured]:
             ways[key] = lambda key=key, exe=exe: one(key, exe)
         except NotHere as why:
             found[key].why = str(why)
-    run.in_turn(ways, ROUNDS)
+    run.in_turn(ways)
     _measured[run.full] = found
     return found
 

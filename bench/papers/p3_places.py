@@ -11,7 +11,7 @@ import tempfile
 
 from frame import Figure, NotHere, number, of, ratio
 from machine import BUILT, LIMIT_S, ROOT, Run, build, execute, verified
-from p3_images import KERNELS, NEVER, ROUNDS, known, planned
+from p3_images import KERNELS, NEVER, known, planned
 
 VECTORS, PAPERS_VECTORS = 6, 3
 PLACES, CHOSEN = 8, 5
@@ -102,7 +102,7 @@ def shares(run: Run) -> dict[str, Figure | str]:
 
         ways[f"{key} without"] = took
         ways[f"{key} with"] = functools.partial(took, rule=f"reliability:{RELIABILITY}")
-    measured = run.in_turn(ways, ROUNDS)
+    measured = run.in_turn(ways)
     for key in KERNELS:
         if f"{key} with" in measured:
             found[f"run-{key}"] = ratio(measured[f"{key} with"], measured[f"{key} without"], less_one=True)

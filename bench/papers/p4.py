@@ -123,7 +123,7 @@ change of the program; the compiler finds sections only to make them longer.
             "a failure rate of the same size as the paper's; no failure is injected.",
             MODEL_ROWS,
             p4_runs.model,
-            (30, 90),
+            (50, 150),
         ),
         Table(
             "p4-places",

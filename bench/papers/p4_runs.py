@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from frame import Figure, NotHere, of, ratio
+from frame import ROUNDS, Figure, NotHere, of, ratio
 from machine import BUILT, Outcome, Run, build, execute, gpu
 
 MODES = {"plain": "off", "eager": "eager", "calls": "lazy:calls", "iteration": "lazy:7", "best": "lazy:auto"}
@@ -54,18 +54,18 @@ def separate(run: Run) -> dict[str, Figure | str]:
         return kernels_s(done)
 
     ways = {key: lambda mode=mode: seconds(mode) for key, mode in MODES.items()}
-    return compared(run.in_turn(ways, 5))
+    return compared(run.in_turn(ways))
 
 
 def model(run: Run) -> dict[str, Figure | str]:
     """What the model had expected, beside what was measured."""
     off, chosen = [], []
-    for n in range(3):
+    for n in range(ROUNDS):
         sdc = swim("lazy:auto", 1023, 40 if run.full else 8, PROMP_MTBF="30s").report["sdc"]
         measured = sdc["run_s"] + sdc["again_s"] + sdc["compare_s"]
         off.append(100 * abs(sdc["predicted_s"] / measured - 1))
         chosen.append(sdc["kernels_a_section"])
-        run.told(n + 1, 3)
+        run.told(n + 1, ROUNDS)
     return {"model": of(off, " %"), "chosen": of(chosen, " kernels", 0)}
 
 

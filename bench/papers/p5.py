@@ -122,7 +122,7 @@ segment, and its tuner finds a schedule while the program runs, by the cost mode
             DIFFERS,
             TUNED,
             p5_runs.tuned,
-            (200, 900),
+            (300, 1500),
         ),
     ],
     picture=Picture(

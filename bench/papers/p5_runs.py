@@ -13,12 +13,11 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 
-from frame import Figure, number
+from frame import ROUNDS, Figure, number
 from machine import PROMP, Run, build, execute, surroundings, verified
 
 CLASSES = ("S", "W", "A")
 THREADS = 4
-ROUNDS = 3
 LINES = {"S": 10, "W": 22, "A": 62}  # planes of lines inside the cube
 SUMS = ("tp_s", "wre")
 CHOSEN = 0.005  # the least WRE of a segment that is scanned

@@ -4,24 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from frame import Figure, Paper, Row, Table, number, verdict
+from frame import Figure, Paper, Row, Table, number, second, verdict
 
 HEAD = """# The papers
 
 promp implements five published systems. `make papers` runs their programs and makes this page: each paper's
 ideas, where they are in promp, and each of its tables with the published value and promp's. Rounds are
 interleaved; a figure is the median, with the least and the most of the rounds in brackets. A second run is
-within them. `make papers FULL=1` uses larger classes, and all CPUs.
+within the brackets behind them 99 times of 100, if rounds scatter normally. `make papers FULL=1` uses larger
+classes, and all CPUs.
 """
-COLUMNS = ["what", "published", "promp", "least to most", "rounds", "at least as good"]
+COLUMNS = ["what", "published", "promp", "least to most", "a second run", "rounds", "at least as good"]
 
 
 def cells(row: Row, result: Figure | str) -> list[str]:
     """A row of the page; where nothing was measured the reason stands in place of the figure."""
     if isinstance(result, str):
-        return [row.what, row.published, f"not run here: {result}", "none", "0", "not run here"]
-    spread = f"[{number(result.spread[0])}, {number(result.spread[1])}]" if result.spread else "one figure"
-    return [row.what, row.published, result.text, spread, str(result.rounds), verdict(row, result)]
+        return [row.what, row.published, f"not run here: {result}", "none", "none", "0", "not run here"]
+    spread, again = brackets(result.spread, "one figure"), brackets(second(result), "not said")
+    return [row.what, row.published, result.text, spread, again, str(result.rounds), verdict(row, result)]
+
+
+def brackets(ends: tuple[float, float] | None, otherwise: str) -> str:
+    """Both ends of an interval."""
+    return f"[{number(ends[0])}, {number(ends[1])}]" if ends else otherwise
 
 
 def lines(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

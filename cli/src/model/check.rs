@@ -84,9 +84,12 @@ impl Row {
 
 /// Each size is executed by so many processes: where its memory lies is another for each, and makes all its
 /// repetitions longer or shorter, so that one says little of what part of them an interval holds.
-const PROCESSES: usize = 3;
+const PROCESSES: usize = 5;
+/// Of a size that takes seconds.
+const LONG: usize = 3;
 
-/// What is executed, and what predictions are made of.
+/// What is executed, and what predictions are made of: each process of a size has its own, because what the
+/// constants are off by is the same for all that is predicted from them.
 struct Plan<'a> {
     asked: &'a Check,
     threads: Vec<u32>,
@@ -95,7 +98,6 @@ struct Plan<'a> {
     /// P2's constants are those of the installation.
     kept: Costs,
     learned: Learned,
-    processes: usize,
 }
 
 impl Plan<'_> {
@@ -109,8 +111,7 @@ impl Plan<'_> {
             (None, None) => Costs::measure(&programs, most.max(2), c.rounds)?,
         };
         let learned = Learned::measure(&programs, &threads, c.rounds, &c.loops, c.quick)?;
-        let processes = if c.quick { 1 } else { PROCESSES };
-        Ok(Plan { asked: c, threads, most, programs, kept, learned, processes })
+        Ok(Plan { asked: c, threads, most, programs, kept, learned })
     }
 
     /// What the runtime costs now.
@@ -149,7 +150,7 @@ struct Size {
     n: u64,
     /// EP's class.
     name: &'static str,
-    /// One process has to do: it takes seconds.
+    /// It takes seconds.
     long: bool,
 }
 
@@ -167,15 +168,7 @@ fn sizes(of: ModelLoop, quick: bool) -> Vec<Size> {
 
 /// Runs the whole of it.
 pub fn check(c: &Check) -> Outcome {
-    let plan = Plan::of(c)?;
-    let mut rows = Vec::new();
-    for &of in &c.loops {
-        for size in sizes(of, c.quick) {
-            for process in 0..if size.long { 1 } else { plan.processes } {
-                rows.extend(plan.rows(of, &size)?.into_iter().map(|r| Row { process, ..r }));
-            }
-        }
-    }
+    let rows = rows(c)?;
     if rows.is_empty() {
         return Err(Failure::new(70, "the programs have measured nothing"));
     }
@@ -188,6 +181,22 @@ pub fn check(c: &Check) -> Outcome {
     }
     print_rows(&rows);
     Ok(())
+}
+
+/// All rows, a size's together.
+fn rows(c: &Check) -> Result<Vec<Row>, Failure> {
+    let all: Vec<(ModelLoop, Size)> =
+        c.loops.iter().flat_map(|&of| sizes(of, c.quick).into_iter().map(move |size| (of, size))).collect();
+    let mut found = vec![vec![]; all.len()];
+    for process in 0..if c.quick { 1 } else { PROCESSES } {
+        let plan = Plan::of(c)?;
+        for ((of, size), rows) in all.iter().zip(&mut found) {
+            if !size.long || process < LONG {
+                rows.extend(plan.rows(*of, size)?.into_iter().map(|r| Row { process, ..r }));
+            }
+        }
+    }
+    Ok(found.concat())
 }
 
 /// "1,2,4".
