@@ -1,16 +1,16 @@
 //! The end of the program: a mark for who looks at it now, and the end record, by which `--resume` does not
-//! run it again (crates/image/src/ended.rs).
+//! run it again (crates/image/src/end_record.rs).
 //!
 //! A program ends by `exit`, by returning from `main`, or at once: by `_exit`, `_Exit`, `quick_exit`, or by
-//! the system call. The latter lead here (as in ckpt/interpose/rights.rs). They may come from a signal's
+//! the system call. The latter lead here (as in ckpt/interpose/credentials.rs). They may come from a signal's
 //! handler, at any moment: so the record's text is made ready beforehand, and only system calls write it.
 
 use crate::image::{self, Word};
 use crate::keep::{self, Keep};
 use crate::sys;
-use crate::sys::{futex, signals, syscall, tables::calls_instead, time};
+use crate::sys::{futex, got::calls_instead, signals, syscall, time};
 use crate::transition::{transition_begins, transition_is_over};
-use crate::{region, rollback, say, state};
+use crate::{region, rollback_request, say, state};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering::*};
 use core::time::Duration;
@@ -38,11 +38,11 @@ static QUICK: AtomicI32 = AtomicI32::new(0);
 
 /// The program's end can be recorded from now on: it is `program`, with `arguments`.
 pub(crate) fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
-    let Ok(whole) = image::ended::Ended { program, arguments, status: 0 }.text() else { return };
+    let Ok(whole) = image::end_record::Ended { program, arguments, status: 0 }.text() else { return };
     let Some(text) = whole.strip_suffix(STATUS.as_bytes()) else { return };
     make_room(k, text);
     // Rollbacks leave it alone.
-    let Some(at) = sys::keep::pages(text.len().next_multiple_of(4096)) else { return };
+    let Some(at) = sys::preserved_memory::pages(text.len().next_multiple_of(4096)) else { return };
     // SAFETY: fresh memory of at least that length.
     unsafe { at.copy_from_nonoverlapping(text.as_ptr(), text.len()) };
     k.end.len.store(text.len(), Relaxed);
@@ -52,7 +52,7 @@ pub(crate) fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
 /// The record, with room for the status: when the program ends, the disk may be full.
 fn make_room(k: &Keep, text: &[u8]) {
     let Ok(dir) = k.journal.folder.open() else { return };
-    let (at, aside) = (dir.as_raw_fd(), image::ended::ASIDE.as_ptr());
+    let (at, aside) = (dir.as_raw_fd(), image::end_record::ASIDE.as_ptr());
     let how = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW | libc::O_CLOEXEC;
     // SAFETY: C strings; the kernel reads the bytes; descriptors of our own. Where there is no room now, the
     // end tries again.
@@ -90,7 +90,7 @@ pub(crate) fn take_back_now() -> Result<(), isize> {
     let (at, how) = (dir.as_raw_fd(), libc::O_RDONLY | libc::O_DIRECTORY | libc::O_CLOEXEC);
     // SAFETY: C strings; descriptors of our own; the page of the counters.
     unsafe {
-        match sys!(libc::SYS_unlinkat, at, image::ended::NAME.as_ptr(), 0) {
+        match sys!(libc::SYS_unlinkat, at, image::end_record::NAME.as_ptr(), 0) {
             0 => {}
             r if r == -(libc::ENOENT as isize) => return Ok(()),
             r => return Err(r),
@@ -198,7 +198,7 @@ pub(crate) fn is_to_record() -> bool {
 
 /// The calling thread, since the last rollback: who ended the process before does not any more.
 fn caller() -> u64 {
-    u64::from(rollback::epoch()) << 32 | u64::from(syscall::gettid())
+    u64::from(rollback_request::epoch()) << 32 | u64::from(syscall::gettid())
 }
 
 /// The record's text but for the status; none if there is to be no record.
@@ -222,7 +222,7 @@ fn write(k: &Keep, status: i32) {
         *to = b'0' + (status / n % 10) as u8;
     }
     room[3 - first] = b'}';
-    let (aside, name) = (image::ended::ASIDE.as_ptr(), image::ended::NAME.as_ptr());
+    let (aside, name) = (image::end_record::ASIDE.as_ptr(), image::end_record::NAME.as_ptr());
     let all = |fd: isize, bytes: &[u8], at: usize| {
         // SAFETY: the kernel reads the bytes.
         unsafe { sys!(libc::SYS_pwrite64, fd, bytes.as_ptr(), bytes.len(), at) == bytes.len() as isize }
