@@ -46,9 +46,10 @@ static AT_LOAD: extern "C" fn() = {
         sys::out::begin();
         #[cfg(not(test))]
         std::panic::set_hook(Box::new(|what| promp_sys::say!("{what}")));
-        recover::report::SDC
-            .set(Some(|| device::sdc::report::collect().or_else(recover::verify::report::collect)));
-        acc::OTHERS.set(Some(device::acc::count));
+        recover::report::SDC.set(Some(|| {
+            device::sdc::error_totals::collect().or_else(recover::verify::chunk_counts::collect)
+        }));
+        acc::OTHERS.set(Some(device::openacc::count));
         sys::runtimes::look();
         team::init::prepare();
         recover::no_regions::at_load();

@@ -233,7 +233,7 @@ fn what_is_missing_is_named() {
     let d = promp_image::Directory::open(&h.dir()).expect("a directory");
     let g = d.newest(|_| ()).expect("a checkpoint");
     let f = g.about.mapped.iter().find(|f| f.path == text(&lib)).expect("the library");
-    let copy = promp_image::kept::place(&h.dir(), f);
+    let copy = promp_image::file_copies::place(&h.dir(), f);
     let good = fs::read(&copy).expect("the copy");
     let mut bad = good.clone();
     bad[good.len() / 2] ^= 1;
@@ -260,10 +260,11 @@ fn with_another_kernel(dir: &Path, change: impl Fn(&mut Vec<u8>)) {
         }
         let mut g = d.read(n).expect("a checkpoint");
         let kernel = g.about.kernel.as_mut().expect("the kernel's object");
-        let mut object = fs::read(promp_image::kept::place(dir, kernel)).expect("its copy");
+        let mut object = fs::read(promp_image::file_copies::place(dir, kernel)).expect("its copy");
         change(&mut object);
         kernel.sum = promp_image::sum(&object);
-        promp_image::kept::write(dir, &promp_image::kept::name(kernel), &object).expect("a copy");
+        promp_image::file_copies::write(dir, &promp_image::file_copies::name(kernel), &object)
+            .expect("a copy");
         fs::write(path, promp_image::encode(n, &g.about, &g.index, promp_image::Sums::Aside))
             .expect("a file");
     }
@@ -317,7 +318,8 @@ fn kernels_that_do_not_go_together() {
     refused(restart(&dir), &out, "has no function");
     let d = promp_image::Directory::open(&dir).expect("a directory");
     let g = d.newest(|_| ()).expect("a checkpoint");
-    fs::remove_file(promp_image::kept::place(&dir, g.about.kernel.as_ref().expect("it"))).expect("a copy");
+    fs::remove_file(promp_image::file_copies::place(&dir, g.about.kernel.as_ref().expect("it")))
+        .expect("a copy");
     refused(restart(&dir), &out, "is another one than that of the run");
 }
 

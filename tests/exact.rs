@@ -4,7 +4,7 @@
 use crate::common::draws::Draws;
 use crate::common::saved::{Scratch, has_generation, messages, read, restart, start, start_with, went_well};
 use crate::common::*;
-use promp_model::tuning::Tuning;
+use promp_model::tuning_file::Tuning;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;

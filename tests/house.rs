@@ -50,10 +50,10 @@ fn the_layers_are_kept() {
 #[test]
 fn an_upward_arrow_is_seen() {
     for (i, (file, text, above)) in [
-        ("crates/omp/src/icv/env.rs", "use crate::entry::omp;", "entry"),
+        ("crates/omp/src/icv/environment.rs", "use crate::entry::omp;", "entry"),
         ("crates/omp/src/icv/parse.rs", "use crate::{observe::event, work::{loops, site}};", "work"),
-        ("crates/omp/src/work/pace.rs", "fn f() { crate::device::is_used() }", "device"),
-        ("crates/device/src/acc/profile.rs", "use crate::device;", "device"),
+        ("crates/omp/src/work/batch_size.rs", "fn f() { crate::device::is_used() }", "device"),
+        ("crates/device/src/acc/profiling_interface.rs", "use crate::device;", "device"),
     ]
     .into_iter()
     .enumerate()
@@ -70,8 +70,8 @@ fn an_upward_arrow_is_seen() {
 fn a_downward_arrow_and_a_comment_are_not_faults() {
     for (i, (file, text)) in [
         ("src/entry/omp.rs", "use crate::observe::event as _;"),
-        ("crates/omp/src/icv/env.rs", "// use crate::entry::omp;"),
-        ("crates/omp/src/work/pace.rs", "use crate::task::count as _;"),
+        ("crates/omp/src/icv/environment.rs", "// use crate::entry::omp;"),
+        ("crates/omp/src/work/batch_size.rs", "use crate::task::count as _;"),
     ]
     .into_iter()
     .enumerate()

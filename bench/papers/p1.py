@@ -179,7 +179,7 @@ written into sources, and failures inside recoveries, and partly executed iterat
         ),
         Idea(
             "thread failure descriptor",
-            "crates/recover/src/record.rs",
+            "crates/recover/src/failure_records.rs",
             "tests/recovery.rs::what_a_failed_thread_holds",
         ),
         Idea(

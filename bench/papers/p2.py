@@ -177,6 +177,7 @@ chooses schedules and numbers of threads by it, and checks what it has chosen.""
      Idea("constants from microbenchmarks", "c-tests/model/calibrate.c", "cli/src/model/costs.rs"),
      Idea("t1 from a profiling run", "crates/model/src/profile.rs", "crates/model/src/profile.rs"),
      Idea("whether and how to execute a loop", "crates/model/src/decide.rs", "tests/tuner.rs"),
-     Idea("contention for memory, open there", "cli/src/model/learned.rs", "cli/src/model/learned.rs")],
+     Idea("contention for memory, open there", "cli/src/model/machine_residuals.rs",
+          "cli/src/model/machine_residuals.rs")],
     [DOALL, DOACROSS, DSWP],
     Picture("p2-dswp", ["ep-S", "ep-W", "ep-A", "ep-worst"], "EP's hot loop: the model's error in per cent"))

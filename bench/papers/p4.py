@@ -91,7 +91,7 @@ change of the program; the compiler finds sections only to make them longer.
         ),
         Idea(
             "twofold execution, compared on the device",
-            "crates/device/src/device/sdc/check.rs",
+            "crates/device/src/device/sdc/comparison.rs",
             "tests/silent_errors.rs::without_errors_nothing_is_found",
         ),
         Idea(
@@ -101,8 +101,8 @@ change of the program; the compiler finds sections only to make them longer.
         ),
         Idea(
             "n by the time model",
-            "crates/device/src/device/sdc/model.rs",
-            "crates/device/src/device/sdc/model.rs",
+            "crates/device/src/device/sdc/time_model.rs",
+            "crates/device/src/device/sdc/time_model.rs",
         ),
     ],
     tables=[

@@ -1,7 +1,7 @@
 //! `promp export`: a checkpoint as one file (archive/ has its form), or its variables.
 
-mod memory;
 mod npz;
+mod saved_memory;
 mod types;
 mod variables;
 
@@ -10,7 +10,7 @@ use crate::sober::sober;
 use crate::{Failure, Outcome, args};
 use indicatif::{ProgressBar, ProgressStyle};
 use promp_files::Replacement;
-use promp_image::{Directory, Entry, Generation, MappedFile, PAGE, Sums, kept};
+use promp_image::{Directory, Entry, Generation, MappedFile, PAGE, Sums, file_copies};
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -93,8 +93,8 @@ fn archive(d: &Directory, g: &Generation, to: &File) -> Result<(), Stop> {
     w.file("pages", pages)?;
     write_pages(d, g, &mut w)?;
     for f in copies {
-        let bytes = kept::read(d.folder(), &d.path, f).map_err(Stop::Page)?;
-        write_file(&mut w, &format!("{}/{}", kept::FOLDER, kept::name(f)), &bytes, f.length)?;
+        let bytes = file_copies::read(d.folder(), &d.path, f).map_err(Stop::Page)?;
+        write_file(&mut w, &format!("{}/{}", file_copies::FOLDER, file_copies::name(f)), &bytes, f.length)?;
     }
     for (name, length) in others {
         if let Some(text) = d.link(&name) {
@@ -141,11 +141,11 @@ fn write_file(w: &mut Writer<impl Write>, name: &str, bytes: &[u8], length: u64)
 
 /// The files of which the directory has copies for `g`.
 fn copies<'a>(d: &Directory, g: &'a Generation) -> Vec<&'a MappedFile> {
-    let there = kept::names(d.folder(), &d.path);
+    let there = file_copies::names(d.folder(), &d.path);
     let files = g.about.mapped.iter().chain(&g.about.kernel);
-    let mut all: Vec<_> = files.filter(|f| there.contains(&kept::name(f))).collect();
-    all.sort_by_key(|f| kept::name(f));
-    all.dedup_by_key(|f| kept::name(f));
+    let mut all: Vec<_> = files.filter(|f| there.contains(&file_copies::name(f))).collect();
+    all.sort_by_key(|f| file_copies::name(f));
+    all.dedup_by_key(|f| file_copies::name(f));
     all
 }
 

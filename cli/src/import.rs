@@ -5,7 +5,7 @@ use crate::sober::sober;
 use crate::{Failure, Outcome, args};
 use nix::sys::statvfs::fstatvfs;
 use promp_files::{Way, names_in, open_in, remove_in};
-use promp_image::{Directory, Generation, kept};
+use promp_image::{Directory, Generation, file_copies};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -145,7 +145,7 @@ impl<'a> Target<'a> {
     /// Makes a file, which will get `length` bytes: there is room for it, or that is said now.
     fn make(&mut self, name: &str, length: u64) -> Result<File, Problem> {
         let how = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
-        let file = match name.strip_prefix(kept::FOLDER).and_then(|n| n.strip_prefix('/')) {
+        let file = match name.strip_prefix(file_copies::FOLDER).and_then(|n| n.strip_prefix('/')) {
             // A program is executed.
             Some(copy) => open_in(self.copies()?, copy.as_ref(), how, 0o700),
             None => open_in(&self.folder, name.as_ref(), how, 0o600),
@@ -165,7 +165,7 @@ impl<'a> Target<'a> {
 
     fn copies(&mut self) -> Result<&File, Problem> {
         if self.copies.is_none() {
-            let made = kept::make_folder(&self.folder, self.path);
+            let made = file_copies::make_folder(&self.folder, self.path);
             self.copies = Some(made.map_err(|why| Problem::System(io::Error::other(why)))?);
         }
         self.copies.as_ref().ok_or_else(|| Problem::System(ErrorKind::NotFound.into()))
@@ -187,13 +187,13 @@ impl<'a> Target<'a> {
     /// Removes what has been made. What cannot be removed stays.
     fn remove(&self) {
         for name in &self.made {
-            let (folder, name) = match name.strip_prefix(kept::FOLDER) {
+            let (folder, name) = match name.strip_prefix(file_copies::FOLDER) {
                 Ok(copy) => (self.copies.as_ref(), copy.as_os_str()),
                 Err(_) => (Some(&self.folder), name.as_os_str()),
             };
             let _ = folder.map(|f| remove_in(f, name));
         }
-        let below = Way::in_folder(&self.folder, OsStr::new(kept::FOLDER));
+        let below = Way::in_folder(&self.folder, OsStr::new(file_copies::FOLDER));
         let _ = below.and_then(|way| way.remove(true));
         if self.existed {
             return;

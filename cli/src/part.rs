@@ -1,12 +1,12 @@
 //! What part promp has in a program: one answer for `promp run` and `promp doctor`, from the program's file
 //! and the libraries that the loader would load with it.
 
-mod asked;
 mod launchers;
-mod objects;
+mod program_objects;
+mod unmet_requests;
 
-pub use asked::{say_unknown_names, say_what_cannot_be_had};
-pub use objects::{OF_GCC, Object, Symbol, loaded};
+pub use program_objects::{OF_GCC, Object, Symbol, loaded};
+pub use unmet_requests::{say_unknown_names, say_what_cannot_be_had};
 
 use crate::elf::{self, Kind};
 use crate::{Failure, Outcome};

@@ -11,9 +11,9 @@
 //!
 //! Not every loop is worth it: [`stretches`].
 
-use crate::report::places::{Places, base};
+use crate::report::symbolizer::{Places, base};
 use crate::{Failure, Outcome, args, report};
-use promp_image::plan::{At, Plan, VERSION};
+use promp_image::checkpoint_plan::{At, Plan, VERSION};
 use promp_report::{Candidates, Visit};
 use stretches::{Part, stretches};
 

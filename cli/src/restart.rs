@@ -1,15 +1,15 @@
 //! `promp restart`, and running a program again and again until it ends by itself.
 
+pub mod checkpoint_directory;
 mod child;
 mod clocks;
-mod contained;
 pub(crate) mod cut;
-pub mod held;
 mod instructions;
 mod orphans;
-mod private;
+mod private_pipes;
+mod program_from_copies;
 mod static_loops;
-mod threads;
+mod thread_count;
 
 use crate::sober::sober;
 use crate::{Failure, Outcome, args, inheritance};
@@ -18,12 +18,12 @@ use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify};
 use nix::sys::personality::{self, Persona};
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::stat::Mode;
-use private::Private;
-use promp_image::ended::Ended;
+use private_pipes::Private;
+use promp_image::end_record::Ended;
 use promp_image::on_signal::OnSignal;
 use promp_image::state::EXIT_STATUS;
 use promp_image::state::stands_at_load;
-use promp_image::{Directory, Generation, Word, fit, kept, open_if_there, run_record};
+use promp_image::{Directory, Generation, Word, file_copies, fit, open_if_there, run_record};
 use promp_settings::internal::{RESTART, RESTART_INPUT, RESTART_THREADS};
 use promp_settings::{CKPT_DIR, ON_SIGNAL};
 use std::ffi::OsStr;
@@ -110,12 +110,15 @@ fn follow(end: &End, terms: Terms) -> Outcome {
     if let Some(f) = terms.at_end {
         f(end);
     }
-    let of = terms.dir.and_then(|dir| Some((dir, held::of_a_descendant(dir)?)));
+    let of = terms.dir.and_then(|dir| Some((dir, checkpoint_directory::of_a_descendant(dir)?)));
     let Some((dir, (run, owner))) = of else { end.follow() };
     let finished = Directory::open(dir).is_ok_and(|d| d.finished());
     let code = end.status.code();
     if code == Some(EXIT_STATUS) {
-        return Err(Failure::new(REFUSED, held::not_the_started(dir, &run, &owner, finished)));
+        return Err(Failure::new(
+            REFUSED,
+            checkpoint_directory::not_the_started(dir, &run, &owner, finished),
+        ));
     }
     if code == Some(0) && finished && !end.asked {
         let arguments = run.command.clone();
@@ -206,7 +209,7 @@ fn command(dir: &Path, how: &Asked) -> Result<(Command, u32), Failure> {
     if let Some(why) = fit::obstacle(&g.about, how.set.as_deref()) {
         return Err(refused(why));
     }
-    let moved = kept::moved(dir, &g.about).map_err(refused)?;
+    let moved = file_copies::moved(dir, &g.about).map_err(refused)?;
     let missing = fit::missing(&g.about);
     if !missing.is_empty()
         && let Some(why) = instructions::refusal(&g.about, &moved, &missing)
@@ -216,10 +219,10 @@ fn command(dir: &Path, how: &Asked) -> Result<(Command, u32), Failure> {
     let folder = g.about.directory.open_again().map_err(|why| {
         refused(format!("the program's working directory {}: {why}", g.about.directory.path))
     })?;
-    let start = contained::start(dir, &g.about, &moved).map_err(refused)?;
+    let start = program_from_copies::start(dir, &g.about, &moved).map_err(refused)?;
     let mut c = process(dir, &g, &start, folder);
     if let Some((n, vouched)) = asked {
-        if let Some(why) = threads::refusal(&g.about, n, vouched) {
+        if let Some(why) = thread_count::refusal(&g.about, n, vouched) {
             return Err(refused(why));
         }
         if n != g.about.threads {
@@ -249,7 +252,7 @@ fn variable(line: &Word) -> Option<(&OsStr, &OsStr)> {
     Some((OsStr::from_bytes(&bytes[..i]), OsStr::from_bytes(&bytes[i + 1..])))
 }
 
-fn process(dir: &Path, g: &Generation, start: &contained::Start, folder: OwnedFd) -> Command {
+fn process(dir: &Path, g: &Generation, start: &program_from_copies::Start, folder: OwnedFd) -> Command {
     let a = &g.about;
     let mut c = Command::new(&start.program);
     if let Some((name, rest)) = a.arguments.split_first() {
@@ -259,7 +262,7 @@ fn process(dir: &Path, g: &Generation, start: &contained::Start, folder: OwnedFd
     c.env(CKPT_DIR.name, std::path::absolute(dir).unwrap_or_else(|_| dir.into()));
     c.env(RESTART.name, g.number.to_string());
     c.envs(start.environment.iter().map(|(name, value)| (name, value)));
-    private::not_given(&mut c);
+    private_pipes::not_given(&mut c);
     let (umask, stack) = (a.umask, a.stack_limit);
     // SAFETY: only system calls between fork and exec.
     unsafe {
@@ -329,18 +332,20 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
     let mut read = false;
     // What the folder holds of another run is nothing to continue this one from.
     let mut old = if pid.is_none() { generations(s.dir) } else { Vec::new() };
-    let old_end = identity(&s.dir.join(promp_image::ended::FILE));
+    let old_end = identity(&s.dir.join(promp_image::end_record::FILE));
     for done in 0.. {
         private.give_to(&mut c);
         let end = start(&mut c, pid, s.terms)?;
         let Some(signal) = end.failure() else { return follow(&end, s.terms) };
-        if let Some((run, owner)) = held::of_a_descendant(s.dir).filter(|_| s.terms.run.is_some()) {
-            let why = held::not_the_started(s.dir, &run, &owner, false);
+        if let Some((run, owner)) =
+            checkpoint_directory::of_a_descendant(s.dir).filter(|_| s.terms.run.is_some())
+        {
+            let why = checkpoint_directory::not_the_started(s.dir, &run, &owner, false);
             return Err(refused(format_args!("what was started was killed by signal {signal}; {why}")));
         }
         // The record is made when all has been done and written: of that a death takes nothing back.
         let record = Directory::open(s.dir).ok().and_then(|d| d.ended());
-        let its_own = identity(&s.dir.join(promp_image::ended::FILE)) != old_end;
+        let its_own = identity(&s.dir.join(promp_image::end_record::FILE)) != old_end;
         if let Some(ended) = record.filter(|_| its_own) {
             eprintln!(
                 "promp: the program was killed by signal {signal} after it had ended by itself, with \

@@ -2,7 +2,7 @@
 
 use crate::args::Run;
 use crate::part::{self, Part};
-use crate::restart::held::{self, Held};
+use crate::restart::checkpoint_directory::{self, Held};
 use crate::restart::{self, Terms};
 use crate::{Failure, Outcome, inheritance, library, steps, typed_values};
 use promp_image::cpu::Level;
@@ -41,11 +41,11 @@ fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal, said: bool) -
     let program = Path::new(c.get_program());
     let now = run_record::Run::new(&r.command, program)
         .map_err(|e| Failure::new(66, format!("{}: {e}", program.display())))?;
-    held::prepare(dir)?;
+    checkpoint_directory::prepare(dir)?;
     let shown = dir.display();
     let terms = Terms { dir: Some(dir), goes_on: on.goes_on, ends: on.ends, ..Terms::default() };
     let status = if r.resume { restart::REFUSED } else { 64 };
-    match held::look(dir, &now, r.resume).map_err(|why| Failure::new(status, why))? {
+    match checkpoint_directory::look(dir, &now, r.resume).map_err(|why| Failure::new(status, why))? {
         Held::Ended(status) => {
             let how = if status == 0 { String::new() } else { format!(", with status {status}") };
             eprintln!(

@@ -5,7 +5,7 @@ use crate::options::Options;
 use crate::restart::Terms;
 use crate::{Failure, Outcome, restart, run, typed_values};
 use promp_files::Scratch;
-use promp_model::tuning::{Entry, Tuning, What};
+use promp_model::tuning_file::{Entry, Tuning, What};
 use promp_settings::{
     CKPT_COPY, CKPT_DIR, CKPT_INTERVAL, CKPT_KEEP, CKPT_PLAN, CKPT_TRACK, CKPT_WHERE, ON_SIGNAL, TUNE,
     TUNE_EXACT,
@@ -87,7 +87,10 @@ fn read(file: &Path) -> Result<Tuning, Failure> {
     Tuning::read(&String::from_utf8_lossy(&text)).ok_or_else(|| {
         Failure::new(
             65,
-            format!("{name} is not a tuning file: its first line is not \"{}\"", promp_model::tuning::FIRST),
+            format!(
+                "{name} is not a tuning file: its first line is not \"{}\"",
+                promp_model::tuning_file::FIRST
+            ),
         )
     })
 }

@@ -3,7 +3,7 @@
 
 use crate::args::Run;
 use crate::{Failure, Outcome};
-use promp_image::plan::Plan;
+use promp_image::checkpoint_plan::Plan;
 use promp_settings::times::{self, Interval};
 use promp_settings::{CKPT_INTERVAL, CKPT_PLAN, MTBF, REPORT, Setting, TUNE};
 use std::path::Path;

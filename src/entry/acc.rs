@@ -2,7 +2,7 @@
 //! moves data elsewhere has nothing to do here, but checks its arguments and initialises the device like libgomp.
 
 use super::omp::export;
-use crate::acc::{self, profile};
+use crate::acc::{self, profiling_interface};
 use crate::device::{self, Device, routines};
 use crate::team::hold::guarded;
 use core::ffi::{CStr, c_char, c_void};
@@ -16,7 +16,7 @@ fn enter(p: Ptr, size: usize, copy: bool, queue: i32) -> Ptr {
         acc::fatal(format_args!("[{},+{size}] is a bad range", Shown(p)));
     }
     acc::need();
-    on_device(|d| device::acc::bring(d, p as usize, size, copy, queue_of(queue)) as Ptr).unwrap_or(p)
+    on_device(|d| device::openacc::bring(d, p as usize, size, copy, queue_of(queue)) as Ptr).unwrap_or(p)
 }
 
 /// Data that leaves it.
@@ -28,26 +28,26 @@ fn leave(p: Ptr, size: usize, copy: bool, finally: bool, queue: i32) {
 /// Data that moves while it stays on both sides.
 fn update(p: Ptr, size: usize, to: bool, queue: i32) {
     acc::need();
-    if on_device(|d| device::acc::move_data(d, p as usize, size, to, queue_of(queue))) == Some(false) {
+    if on_device(|d| device::openacc::move_data(d, p as usize, size, to, queue_of(queue))) == Some(false) {
         acc::fatal(format_args!("[{},{size}] is not mapped", Shown(p)));
     }
 }
 
 /// Waits for a queue, or for all.
 fn wait(queue: Option<i32>) {
-    on_device(|d| device::acc::wait_for(d, queue.as_slice(), queue.is_none(), None));
+    on_device(|d| device::openacc::wait_for(d, queue.as_slice(), queue.is_none(), None));
 }
 
-use crate::device::acc::queue as queue_of;
+use crate::device::openacc::queue as queue_of;
 
 fn detach(p: *mut Ptr, finally: bool) {
     acc::need();
-    on_device(|d| device::acc::detach(d, p as usize, finally, None));
+    on_device(|d| device::openacc::detach(d, p as usize, finally, None));
 }
 
 /// With the device in use, if it is not the host.
 fn on_device<R>(f: impl FnOnce(&'static Device) -> R) -> Option<R> {
-    guarded(|| device::acc::current().map(f))
+    guarded(|| device::openacc::current().map(f))
 }
 
 /// A pointer as C's `%p` shows it.
@@ -155,7 +155,7 @@ export! {
     /// Section 3.2.15.
     fn acc_wait_async(queue: i32, other: i32) {
         acc::check_queue(queue);
-        on_device(|d| device::acc::wait_for(d, &[queue], false, queue_of(other)));
+        on_device(|d| device::openacc::wait_for(d, &[queue], false, queue_of(other)));
     }
     /// Section 3.2.17.
     fn acc_wait_all() { wait(None) }
@@ -246,19 +246,19 @@ export! {
     /// Section 3.2.29.
     fn acc_unmap_data(host: Ptr) {
         acc::need();
-        if let Some(Err(why)) = on_device(|d| device::acc::unmap(d, host as usize)) {
+        if let Some(Err(why)) = on_device(|d| device::openacc::unmap(d, host as usize)) {
             acc::fatal(format_args!("{why}"));
         }
     }
     /// Section 3.2.30.
     fn acc_deviceptr(p: Ptr) -> Ptr {
         acc::need();
-        on_device(|d| device::acc::pointer(d, p as usize) as Ptr).unwrap_or(p)
+        on_device(|d| device::openacc::pointer(d, p as usize) as Ptr).unwrap_or(p)
     }
     /// Section 3.2.31.
     fn acc_hostptr(p: Ptr) -> Ptr {
         acc::need();
-        on_device(|d| device::acc::host(d, p as usize) as Ptr).unwrap_or(p)
+        on_device(|d| device::openacc::host(d, p as usize) as Ptr).unwrap_or(p)
     }
     /// Section 3.2.32.
     fn acc_is_present(p: Ptr, size: usize) -> i32 {
@@ -266,7 +266,7 @@ export! {
             return 0;
         }
         acc::need();
-        i32::from(on_device(|d| device::acc::is_present(d, p as usize, size)).unwrap_or(true))
+        i32::from(on_device(|d| device::openacc::is_present(d, p as usize, size)).unwrap_or(true))
     }
     /// Section 3.2.33.
     fn acc_memcpy_to_device(to: Ptr, from: Ptr, bytes: usize) { copy(to, from, bytes, true, acc::SYNC) }
@@ -299,7 +299,7 @@ export! {
     /// Section 3.2.36: on the host, pointers of the device are pointers of the host.
     fn acc_attach(p: *mut Ptr) {
         acc::need();
-        on_device(|d| device::acc::attach(d, p as usize));
+        on_device(|d| device::openacc::attach(d, p as usize));
     }
     /// See `acc_attach`.
     fn acc_attach_async(p: *mut Ptr, _queue: i32) { acc_attach(p) }
@@ -335,12 +335,12 @@ export! {
         -1
     }
     /// Section 5.3.
-    fn acc_prof_register(event: i32, callback: Option<profile::Callback>, how: i32) {
-        profile::register(true, event, callback, how);
+    fn acc_prof_register(event: i32, callback: Option<profiling_interface::Callback>, how: i32) {
+        profiling_interface::register(true, event, callback, how);
     }
     /// Section 5.3.
-    fn acc_prof_unregister(event: i32, callback: Option<profile::Callback>, how: i32) {
-        profile::register(false, event, callback, how);
+    fn acc_prof_unregister(event: i32, callback: Option<profiling_interface::Callback>, how: i32) {
+        profiling_interface::register(false, event, callback, how);
     }
     /// Section 5.3: no further functions are offered to tools.
     fn acc_prof_lookup(_name: *const c_char) -> Ptr { null_mut() }

@@ -1,12 +1,12 @@
 //! Memory allocators (OpenMP 5.1, sections 2.13 and 3.13).
 //!
-//! The program's memory comes from the program's `malloc`, pinned memory from pinned.rs. In front of every
-//! block lies a header with the original pointer, its size, and the allocator whose pool it counts for. All
-//! memory spaces are ordinary memory, as in libgomp on a machine without special ones; GNU's managed memory,
-//! which devices share, there is none.
+//! The program's memory comes from the program's `malloc`, pinned memory from pinned_memory.rs. In front of
+//! every block lies a header with the original pointer, its size, and the allocator whose pool it counts for.
+//! All memory spaces are ordinary memory, as in libgomp on a machine without special ones; GNU's managed
+//! memory, which devices share, there is none.
 
 use super::omp::export;
-use super::pinned;
+use super::pinned_memory;
 use crate::complain;
 use crate::icv::allocators::FROM_ENVIRONMENT;
 use crate::icv::globals;
@@ -167,7 +167,7 @@ fn allocate(align: usize, size: usize, handle: usize, zeroed: bool) -> *mut u8 {
         {
             let (base, pinned) = match a {
                 Some(a) if a.managed => (core::ptr::null_mut(), false),
-                Some(a) if a.pinned => (guarded(|| pinned::allocate(total)), true),
+                Some(a) if a.pinned => (guarded(|| pinned_memory::allocate(total)), true),
                 // SAFETY: plain libc allocation.
                 _ => (unsafe { if zeroed { libc::calloc(1, total) } else { libc::malloc(total) } }, false),
             };
@@ -205,7 +205,7 @@ fn free(p: *mut u8) {
             a.used.fetch_sub(h.total, Relaxed);
         }
         if h.pinned {
-            guarded(|| pinned::free(h.base, h.total));
+            guarded(|| pinned_memory::free(h.base, h.total));
         } else {
             libc::free(h.base);
         }

@@ -5,7 +5,7 @@
 use crate::icv::{globals, globals_if_ready};
 use crate::recover::report::{self, PrompStatistics};
 use crate::recover::stop;
-use crate::recover::{inject, record, spec::Kind};
+use crate::recover::{failure_records, inject, spec::Kind};
 use crate::team::hold::guarded;
 use crate::team::thread::current;
 use core::sync::atomic::Ordering::*;
@@ -65,14 +65,14 @@ pub(crate) unsafe extern "C" fn promp_failures_sized(out: *mut PrompFailure, n: 
     if globals_if_ready().is_none() {
         return 0;
     }
-    let all = guarded(record::all);
+    let all = guarded(failure_records::all);
     for (i, r) in all.iter().take(n).enumerate() {
         let took = r.took_ns.load(Acquire);
         let f = PrompFailure {
             kind: r.kind as u32,
             thread: r.place.thread,
             region: r.place.region,
-            lost_iterations: if r.recovery.get() == record::Recovery::Recompute {
+            lost_iterations: if r.recovery.get() == failure_records::Recovery::Recompute {
                 r.place.iterations
             } else {
                 0

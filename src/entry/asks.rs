@@ -1,11 +1,11 @@
 //! The `omp_*` routines by which a program gets to know the number of threads, or sets it (OpenMP 5.1,
-//! section 3.2). The first call of each is noted with its return address (sys/glibc/asked.rs), which the
-//! stubs here pass on in a second register. So is where a program lets a checkpoint be taken.
+//! section 3.2). The first call of each is noted with its return address (sys/glibc/thread_count_queries.rs),
+//! which the stubs here pass on in a second register. So is where a program lets a checkpoint be taken.
 
 use super::omp::{ancestor, change, icvs};
 use super::promp::potential_ckpt;
 use crate::icv::globals;
-use crate::sys::asked::{self, Routine};
+use crate::sys::thread_count_queries::{self, Routine};
 use crate::{exported_label, keep};
 use core::arch::naked_asm;
 
@@ -32,27 +32,27 @@ macro_rules! asks {
 }
 
 extern "C" fn max_threads(_: usize, from: usize) -> i32 {
-    asked::note(Routine::MaxThreads, from);
+    thread_count_queries::note(Routine::MaxThreads, from);
     icvs().threads as i32
 }
 
 extern "C" fn num_procs(_: usize, from: usize) -> i32 {
-    asked::note(Routine::NumProcs, from);
+    thread_count_queries::note(Routine::NumProcs, from);
     globals().procs_now() as i32
 }
 
 extern "C" fn set_num_threads(n: i32, from: usize) {
-    asked::note(Routine::SetNumThreads, from);
+    thread_count_queries::note(Routine::SetNumThreads, from);
     change(|i| i.threads = n.max(1) as u32);
 }
 
 extern "C" fn team_size(level: i32, from: usize) -> i32 {
-    asked::note(Routine::TeamSize, from);
+    thread_count_queries::note(Routine::TeamSize, from);
     ancestor(level).map_or(-1, |m| m.team().size() as i32)
 }
 
 extern "C" fn ancestor_thread_num(level: i32, from: usize) -> i32 {
-    asked::note(Routine::AncestorThreadNum, from);
+    thread_count_queries::note(Routine::AncestorThreadNum, from);
     ancestor(level).map_or(-1, |m| m.num.get() as i32)
 }
 

@@ -14,7 +14,7 @@ use crate::save::across_points;
 use crate::stub;
 use crate::sys::cfi::{grow, push, shrink};
 use crate::task::lightness::{ACROSS, PLAIN};
-use crate::team::event::{Patience, SLEEPERS};
+use crate::team::event_count::{Patience, SLEEPERS};
 use crate::team::member::Member;
 use crate::team::team::Team;
 use crate::team::thread::current;

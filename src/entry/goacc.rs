@@ -1,14 +1,14 @@
 //! The constructs of OpenACC as GCC compiles them, and the functions that libgomp has for device plugins.
 
 use super::omp::export;
-use crate::acc::profile::{
+use crate::acc::profiling_interface::{
     self, ApiInfo, COMPUTE, Construct, ENTER_DATA, EXIT_DATA, Event, EventInfo, Info, UPDATE,
 };
 use crate::acc::{self, SYNC};
-use crate::device::acc::Arguments;
 use crate::device::items::Items;
 use crate::device::map::For;
-use crate::device::{self, Device, constructs, plugin};
+use crate::device::openacc::Arguments;
+use crate::device::{self, Device, constructs, gcc_plugin};
 use crate::team::hold::guarded;
 use crate::team::thread::current;
 use crate::{complain, exported_label, keep};
@@ -49,7 +49,7 @@ fn chosen(flags: i32) -> Option<&'static Device> {
     if !flags & HOST_FALLBACK != 0 {
         return None;
     }
-    guarded(device::acc::current)
+    guarded(device::openacc::current)
 }
 
 fn task() -> usize {
@@ -69,7 +69,7 @@ impl Words {
         let n = self.waits.max(0) as usize;
         // SAFETY: the compiler passes so many.
         let list: Vec<i32> = (0..n).map(|i| unsafe { *self.rest.add(i) } as i32).collect();
-        device::acc::wait_for(d, &list, self.waits == -1, device::acc::queue(self.queue));
+        device::openacc::wait_for(d, &list, self.waits == -1, device::openacc::queue(self.queue));
     }
 }
 
@@ -88,7 +88,7 @@ fn compute(
         let done = chosen(flags).is_some_and(|d| {
             // SAFETY: the compiler's arguments.
             let (items, a) = unsafe { (Items::read(n, addrs, sizes, kinds), Arguments::read(launch)) };
-            device::acc::compute(d, func as usize, &items, &a, e)
+            device::openacc::compute(d, func as usize, &items, &a, e)
         });
         if !done {
             func(addrs as usize);
@@ -101,13 +101,13 @@ fn data(which: Construct, events: (i32, i32), flags: i32, items: impl Fn() -> It
     Event::of(which, w.queue).around(events, |e| {
         let Some(d) = chosen(flags) else { return };
         guarded(|| {
-            device::acc::telling(d, e, || {
+            device::openacc::telling(d, e, || {
                 w.wait(d);
-                let (items, queue) = (items(), device::acc::queue(w.queue));
+                let (items, queue) = (items(), device::openacc::queue(w.queue));
                 match which {
-                    Construct::EnterData => device::acc::enter(d, &items, queue),
-                    Construct::ExitData => device::acc::exit(d, &items, queue),
-                    _ => device::acc::update(d, &items, queue),
+                    Construct::EnterData => device::openacc::enter(d, &items, queue),
+                    Construct::ExitData => device::openacc::exit(d, &items, queue),
+                    _ => device::openacc::update(d, &items, queue),
                 }
             });
         });
@@ -225,7 +225,7 @@ export! {
                 // SAFETY: as above.
                 let items = unsafe { Items::read(n, addrs, sizes, kinds) };
                 let d = chosen(flags);
-                device::acc::telling_if(d, e, || constructs::begin_data(task(), d, &items, For::Acc));
+                device::openacc::telling_if(d, e, || constructs::begin_data(task(), d, &items, For::Acc));
             }
         }));
     }
@@ -234,7 +234,7 @@ export! {
         acc::need();
         Event::of(Construct::Data, SYNC).around(EXIT_DATA, |e| guarded(|| {
             if !device::all().is_empty() {
-                device::acc::telling_if(device::acc::current(), e, || constructs::end_data(task()));
+                device::openacc::telling_if(device::openacc::current(), e, || constructs::end_data(task()));
             }
         }));
     }
@@ -243,7 +243,7 @@ export! {
         acc::need();
         if let Some(d) = chosen(flags) {
             // SAFETY: the compiler's arguments.
-            guarded(|| device::acc::declare(d, &unsafe { Items::read(n, addrs, sizes, kinds) }));
+            guarded(|| device::openacc::declare(d, &unsafe { Items::read(n, addrs, sizes, kinds) }));
         }
     }
     /// init. Without the clause the number is −1, the type 0.
@@ -272,8 +272,8 @@ extern "C" fn wait(queue: i32, n: i32, args: &VaList) {
     // SAFETY: the compiler passes `n` integers after the two fixed arguments.
     let list: Vec<i32> = (0..n.max(0) as usize).map(|i| unsafe { args.word(2, i) } as i32).collect();
     list.iter().for_each(|&q| acc::check_queue(q));
-    if let Some(d) = guarded(device::acc::current) {
-        guarded(|| device::acc::wait_for(d, &list, list.is_empty(), device::acc::queue(queue)));
+    if let Some(d) = guarded(device::openacc::current) {
+        guarded(|| device::openacc::wait_for(d, &list, list.is_empty(), device::openacc::queue(queue)));
     }
 }
 
@@ -387,13 +387,13 @@ export! {
     /// A device's call of a target region on the host: there is no device.
     fn GOMP_PLUGIN_target_rev() { acc::fatal(format_args!("a target region called back by a device, and there is none")) }
     /// The thread's device state, for OpenACC.
-    fn GOMP_PLUGIN_goacc_thread() -> *mut c_void { plugin::acc_thread() }
+    fn GOMP_PLUGIN_goacc_thread() -> *mut c_void { gcc_plugin::acc_thread() }
     /// See `GOMP_PLUGIN_goacc_thread`.
-    fn GOMP_PLUGIN_acc_thread() -> *mut c_void { plugin::acc_thread_data() }
+    fn GOMP_PLUGIN_acc_thread() -> *mut c_void { gcc_plugin::acc_thread_data() }
     /// The default of a dimension (GOMP_OPENACC_DIM): 0, the device chooses.
     fn GOMP_PLUGIN_acc_default_dim(_dimension: u32) -> i32 { 0 }
     /// A device's events: what it fills in is of the types of OpenACC's profiling interface.
     fn GOMP_PLUGIN_goacc_profiling_dispatch(info: &mut Info, event: &mut EventInfo, api: &mut ApiInfo) {
-        profile::dispatch(info, event, api);
+        profiling_interface::dispatch(info, event, api);
     }
 }

@@ -1,16 +1,16 @@
 //! Light ways through calls that are often made and mostly have little to do, without a frame: those of
 //! tasks, of locks, of regions that are serial code, and of what a member asks of its team. Where
-//! [`Thread::light`](crate::team::thread::Thread::light) does not allow them, and for all that is more than
-//! that, the calls go on to the usual stubs.
+//! [`Thread::light`](crate::team::thread::Thread::light) does not allow them, and for all that is
+//! more than that, the calls go on to the usual stubs.
 //!
 //! A stop finds a thread in one of these as if it were in application code: nothing here leaves the runtime's
 //! state half changed but for the count of held locks, which matters only where calls are save points, and
 //! there these ways are closed.
 
-mod locks;
-mod region;
-mod task;
-mod team;
+mod free_locks;
+mod immediate_tasks;
+mod member_queries;
+mod serial_region;
 
 /// A light way into `$usual`: the lines, with the thread in rcx or the register that is named, which end in
 /// `ret` or go on behind them, where the usual way begins. Calls are counted here unless the lines do it.
@@ -72,6 +72,6 @@ macro_rules! light {
         $crate::keep!($name);
     };
 }
+pub(super) use free_locks::{omp_set_lock, omp_unset_lock};
 pub(super) use light;
-pub(super) use locks::{omp_set_lock, omp_unset_lock};
-pub(super) use region::promp_parallel_plainly;
+pub(super) use serial_region::promp_parallel_plainly;

@@ -4,7 +4,7 @@
 use crate::device;
 use crate::icv::MAX_ACTIVE_LEVELS;
 use crate::icv::devices::MOST;
-use crate::icv::env;
+use crate::icv::environment;
 use crate::icv::{INITIAL_DEVICE, INVALID_DEVICE, Icvs, Sched, globals};
 use crate::team::hold::guarded;
 use crate::team::member::Member;
@@ -55,7 +55,7 @@ impl OfEach {
             _ if n >= 0 => n,
             None => host,
             Some(number) => {
-                let n = env::number_of_device(number as u32, name).unwrap_or(host);
+                let n = environment::number_of_device(number as u32, name).unwrap_or(host);
                 // Relaxed: a number by itself; one that has been set meanwhile stays.
                 value.compare_exchange(-1, n, Relaxed, Relaxed).map_or_else(|set| set, |_| n)
             }
@@ -237,7 +237,7 @@ export! {
         }
         guarded(|| {
             crate::team::setup::release_hot(current());
-            crate::team::pool::dismiss_idle();
+            crate::team::worker_pool::dismiss_idle();
         });
         0
     }

@@ -6,8 +6,8 @@ use crate::ckpt;
 use crate::ckpt::foresee;
 use crate::device::sdc;
 use crate::icv::globals_if_ready;
-use crate::proofs::{join, tables};
-use crate::recover::{place, report, verify};
+use crate::proofs::{join, segment_tables};
+use crate::recover::{report, site_arrival, verify};
 use crate::save::across_points;
 use crate::save::price::Site;
 use crate::save::site_visits;
@@ -26,18 +26,18 @@ export! {
     /// [start, start + bytes) is dead at the next such place: on every way from there it is written before it
     /// is read.
     fn promp_dead(start: usize, bytes: usize) {
-        guarded(|| place::dead(current(), start, bytes))
+        guarded(|| site_arrival::dead(current(), start, bytes))
     }
     /// For the code that promp-cc adds: it is live there, whatever else is said of it.
     fn promp_live(start: usize, bytes: usize) {
-        guarded(|| place::live(current(), start, bytes))
+        guarded(|| site_arrival::live(current(), start, bytes))
     }
     /// For the code that promp-cc adds: what the nests of loops of this list write is dead there
     /// (`team::loop_nests` has its form).
     fn promp_dead_written(list: *const usize) {
         // SAFETY: the first word is the number of them.
         let list = unsafe { core::slice::from_raw_parts(list, *list) };
-        guarded(|| place::written(current(), list))
+        guarded(|| site_arrival::written(current(), list))
     }
     /// For the code that promp-cc adds: what is dead there comes of going ahead (`ckpt::foresee` has the form
     /// of the program), with the numbers that it asks for.
@@ -49,7 +49,7 @@ export! {
             let slots = core::slice::from_raw_parts(slots, *program.add(2) as usize);
             (core::slice::from_raw_parts(program, words), slots)
         };
-        guarded(|| place::foresee(current(), program, slots, program[5] != 0))
+        guarded(|| site_arrival::foresee(current(), program, slots, program[5] != 0))
     }
     /// What comes of going ahead, where `known` is not 0: at most so many ranges, first bytes and those behind
     /// the last ones. For tests (c-tests/compiler/poison.c): the program stands where the numbers are of.
@@ -74,9 +74,9 @@ export! {
     /// The next construct may (1) or may not (0) be executed again.
     fn promp_replayable(yes: i32) { promises::vouch(current(), yes != 0) }
     /// A section of kernels begins whose results are verified together.
-    fn promp_sdc_checkpoint() { guarded(|| sdc::report::mark(true)) }
+    fn promp_sdc_checkpoint() { guarded(|| sdc::error_totals::mark(true)) }
     /// ... and ends: silent errors in it are found here.
-    fn promp_sdc_detect() { guarded(|| sdc::report::mark(false)) }
+    fn promp_sdc_detect() { guarded(|| sdc::error_totals::mark(false)) }
     /// PR_FRAGS for the next loop: static chunks are handed out in m fragments; below 1: as the runtime sees fit.
     fn promp_frags(m: i32) {
         let thr = current();
@@ -93,7 +93,7 @@ export! {
 
 /// A place where a checkpoint would be welcome, called from `from`. Without checkpointing it does nothing.
 pub(super) extern "C" fn potential_ckpt(_: usize, from: usize) {
-    if !guarded(|| place::visit(current(), from)) {
+    if !guarded(|| site_arrival::visit(current(), from)) {
         ckpt::potential();
     }
 }
@@ -109,14 +109,14 @@ fn when_loading(f: impl FnOnce()) {
 /// For the code that promp-cc adds.
 pub(crate) unsafe extern "C" fn promp_register_segments(start: *const i32, stop: *const i32, undo: usize) {
     // SAFETY: by the caller's promise.
-    when_loading(|| unsafe { tables::register(start, stop, undo != 0) });
+    when_loading(|| unsafe { segment_tables::register(start, stop, undo != 0) });
 }
 
 /// Such an object goes.
 pub(crate) extern "C" fn promp_unregister_segments(start: *const i32) {
     when_loading(|| {
         report::object_goes(start);
-        tables::unregister(start);
+        segment_tables::unregister(start);
     });
 }
 

@@ -4,7 +4,7 @@ use super::loops::enter_with;
 use crate::observe::event::{Event, Sync, Work};
 use crate::save::{self, SaveKind};
 use crate::stub;
-use crate::team::event::Patience;
+use crate::team::event_count::Patience;
 use crate::team::thread::{Thread, current};
 use core::sync::atomic::Ordering::*;
 

@@ -113,7 +113,7 @@ pub fn is_named(name: &str, number: u64) -> bool {
     name == "pages"
         || name == "state"
         || name.strip_prefix("gen-").is_some_and(|n| n == number.to_string())
-        || name.strip_prefix("files/").is_some_and(promp_image::kept::is_name)
+        || name.strip_prefix("files/").is_some_and(promp_image::file_copies::is_name)
         || ["undo-", "sent-"].iter().any(|p| name.strip_prefix(p).is_some_and(numbers))
 }
 

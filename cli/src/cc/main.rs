@@ -7,7 +7,7 @@
 //! `-fpromp-sdc`, `-fno-promp-runtime`, `-no-promp-rpath`.
 
 mod explain;
-mod fortran;
+mod fortran_directives;
 mod gcc;
 mod link;
 #[path = "../prefix.rs"]
@@ -146,11 +146,11 @@ fn with_calls(d: &Driver, args: &mut Vec<OsString>) -> Option<Scratch> {
     let mut folders = Vec::new();
     for (i, a) in args.iter_mut().enumerate() {
         let name = a.to_string_lossy().into_owned();
-        if !fortran::is_source(&name) {
+        if !fortran_directives::is_source(&name) {
             continue;
         }
         let Ok(text) = std::fs::read_to_string(&name) else { continue };
-        match fortran::rewrite(&name, &text) {
+        match fortran_directives::rewrite(&name, &text) {
             Err(e) => {
                 drop(scratch);
                 fail(d, &e)

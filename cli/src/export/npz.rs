@@ -2,7 +2,7 @@
 //! each in the format of NEP 1 (numpy.lib.format).
 
 use super::Stop;
-use super::memory::Memory;
+use super::saved_memory::Memory;
 use super::types::Shape;
 use super::variables::{self, Variable};
 use promp_image::{Directory, Generation};

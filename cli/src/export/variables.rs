@@ -4,7 +4,7 @@
 //! Left out are variables of types for which NumPy has none (pointers, unions), and allocatable ones that are
 //! not allocated.
 
-use super::memory::Memory;
+use super::saved_memory::Memory;
 use super::types::{Element, Shape};
 use crate::library;
 use addr2line::gimli::{

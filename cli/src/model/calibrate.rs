@@ -1,7 +1,7 @@
 //! `promp model calibrate`.
 
 use super::costs::Costs;
-use super::learned::Learned;
+use super::machine_residuals::Learned;
 use super::programs::Programs;
 use super::{load_note, time};
 use crate::args::{Calibrate, ModelLoop};

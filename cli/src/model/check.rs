@@ -3,14 +3,15 @@
 //! - DOALL: Jacobi's iteration on grids of 512², 768² and 1024², in a region each (fork-join) and many in one
 //!   region (SPMD). From the serial cost of blocks of rows the
 //!   times of a sweep are predicted: *not seen*, from what one thread took and the m(p) of loops of other
-//!   sizes (`learned.rs`); *seen*, from the first half of the repetitions, compared with the second.
+//!   sizes (`machine_residuals.rs`); *seen*, from the first half of the repetitions, compared with the
+//!   second.
 //! - DOACROSS: a wavefront over 64³, 128³ and 256³ points, from what its blocks take one thread and the time
 //!   of a point-to-point synchronisation, for b* and tiles around it, and the m(p) of other sizes.
 //! - DSWP: the hot loop of EP (classes S, W, A) as a pipeline of two stages, from the two stages' times.
 
+use super::benchmark_loops::{self, Shape, Sweeps, Tiled};
 use super::costs::Costs;
-use super::learned::{self, Learned};
-use super::loops::{self, Shape, Sweeps, Tiled};
+use super::machine_residuals::{self, Learned};
 use super::plot::{self, Bar};
 use super::programs::{Line, Programs, times};
 use super::{cpus, errors, load_note, per_cent, time};
@@ -130,11 +131,12 @@ impl Plan<'_> {
             ModelLoop::Jacobi => {
                 let lines = self.run("jacobi", n, self.asked.rounds)?;
                 let shapes = [Shape::ForkJoin, Shape::Spmd];
-                let found = shapes.map(|s| loops::sweeps(n, s, &self.threads, &lines, &costs));
+                let found = shapes.map(|s| benchmark_loops::sweeps(n, s, &self.threads, &lines, &costs));
                 found.iter().flatten().flat_map(|s| doall(n, s, &self.kept, &self.learned)).collect()
             }
             ModelLoop::Wavefront => {
-                let tiled = loops::wavefronts(&self.programs, n, &self.threads, self.asked.rounds, &costs)?;
+                let tiled =
+                    benchmark_loops::wavefronts(&self.programs, n, &self.threads, self.asked.rounds, &costs)?;
                 doacross(n, &tiled, &self.kept, &self.learned)
             }
             ModelLoop::Pipeline => {
@@ -221,7 +223,7 @@ fn doall(n: u64, sweeps: &Sweeps, kept: &Costs, learned: &Learned) -> Vec<Row> {
             ..Row::new("DOALL", name.clone(), p, e, measured, baseline)
         };
         if p > 1 {
-            let e = learned.estimate(learned::DOALL, case, Scaling::default().at(p));
+            let e = learned.estimate(machine_residuals::DOALL, case, Scaling::default().at(p));
             rows.push(row(false, e, &case.measured));
         }
         // What the tuner would have: m(p) from the first half, which is its median.
@@ -238,7 +240,7 @@ fn doacross(n: u64, tiled: &[Tiled], kept: &Costs, learned: &Learned) -> Vec<Row
         let (p, nest) = (t.case.threads, &t.nest);
         let star = if t.is_best { " = b*" } else { "" };
         let baseline = kept.constants().doacross(nest.n1, nest.n2, t.serial, p, t.tile as f64);
-        let e = learned.estimate(learned::DOACROSS, &t.case, Scaling::default().at(p));
+        let e = learned.estimate(machine_residuals::DOACROSS, &t.case, Scaling::default().at(p));
         let name = format!("wavefront {n}³, b {}{star}", t.tile);
         Row::new("DOACROSS", name, p, e, &t.case.measured, baseline)
     };
@@ -359,7 +361,8 @@ mod tests {
         let mut lines: Vec<_> = (0..4).map(|k| line("block", k, 25, &[1.0, 1.0])).collect();
         lines.push(line("time", 1, 100, &[4.0, 4.0]));
         lines.push(line("time", 2, 100, &[2.0, 2.0, 2.2, 2.2]));
-        let sweeps = loops::sweeps(102, Shape::ForkJoin, &[1, 2], &lines, &Costs::default()).unwrap();
+        let sweeps =
+            benchmark_loops::sweeps(102, Shape::ForkJoin, &[1, 2], &lines, &Costs::default()).unwrap();
         let rows = doall(102, &sweeps, &Costs::default(), &Learned::default());
         let unseen = rows.iter().find(|r| r.threads == 2 && !r.seen).unwrap();
         assert!((unseen.predicted_s - 2.0).abs() < 1e-9 && (unseen.measured_s - 2.1).abs() < 1e-9);
@@ -374,7 +377,7 @@ mod tests {
         let costs = Costs(vec![cost("region", 0.7), cost("barrier", 0.2)]);
         let mut lines = vec![line("block", 0, 100, &[4.0]), line("time", 1, 100, &[4.0])];
         lines.extend([line("spmd", 1, 10, &[4.0]), line("spmd", 2, 10, &[2.0])]);
-        let sweeps = loops::sweeps(102, Shape::Spmd, &[1, 2], &lines, &costs).unwrap();
+        let sweeps = benchmark_loops::sweeps(102, Shape::Spmd, &[1, 2], &lines, &costs).unwrap();
         let rows = doall(102, &sweeps, &costs, &Learned::default());
         let two = rows.iter().find(|r| r.threads == 2 && !r.seen).unwrap();
         // A barrier, and a tenth of a region.

@@ -2,7 +2,7 @@
 //!
 //! The file is text, a line a figure: `region 2 1.1e-06`, behind the line `promp costs 1`. It is what P2's
 //! formulas get as their constants; ours are measured anew each time, since they change from minute to
-//! minute. Lines that begin with `learned` are [`super::learned`]'s.
+//! minute. Lines that begin with `learned` are [`super::machine_residuals`]'s.
 
 use super::programs::{Line, Programs};
 use crate::Failure;

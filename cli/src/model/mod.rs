@@ -4,12 +4,12 @@
 //! on the cost model and compares; `predict` extrapolates a run to other numbers of threads. The model itself
 //! is the crate `promp-model`.
 
+mod benchmark_loops;
 mod calibrate;
 mod check;
 mod costs;
 mod errors;
-mod learned;
-mod loops;
+mod machine_residuals;
 mod plot;
 mod predict;
 mod programs;

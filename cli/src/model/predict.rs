@@ -6,7 +6,7 @@
 //! kept; without that nothing is known of it. What the report saw is marked so; for other numbers of threads
 //! nothing was measured, and the interval says what that means.
 
-use super::learned::Learned;
+use super::machine_residuals::Learned;
 use super::plot::{self, Point};
 use super::{check, time, write};
 use crate::args::Predict;

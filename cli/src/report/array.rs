@@ -3,7 +3,7 @@
 use super::columns::{Columns, number, text};
 use super::file::load;
 use super::picture::Picture;
-use super::places::{Places, base};
+use super::symbolizer::{Places, base};
 use crate::Failure;
 use promp_report::numbers::{percent, seconds};
 use promp_report::{Loss, Report};

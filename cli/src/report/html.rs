@@ -10,7 +10,7 @@ mod timeline;
 
 use super::losses::WORTH;
 use super::picture::Picture;
-use super::places::base;
+use super::symbolizer::base;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use promp_report::Efficiency;
 use promp_report::numbers::{fixed, percent, seconds};

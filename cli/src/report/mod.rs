@@ -14,8 +14,8 @@ mod html;
 mod last_calls;
 mod losses;
 pub mod picture;
-pub mod places;
 mod region_body;
+pub mod symbolizer;
 pub mod text;
 mod verdicts;
 

@@ -4,7 +4,7 @@
 use super::advice;
 use super::construct;
 use super::losses::{self, Account};
-use super::places::{Place, Places, base};
+use super::symbolizer::{Place, Places, base};
 use promp_report::{Loss, Report, Segment, Site};
 use std::collections::HashMap;
 
@@ -154,7 +154,7 @@ impl Row {
         let name = match (&named.function, &s.function) {
             _ if serial(s) => format!("serial code in {}", outermost(&named)),
             (Some(f), _) => f.clone(),
-            (None, Some(f)) => super::places::readable(f),
+            (None, Some(f)) => super::symbolizer::readable(f),
             (None, None) => UNKNOWN.into(),
         };
         let kind = match &s.schedule {

@@ -10,7 +10,7 @@ use object::elf::{DT_SONAME, FileHeader64, PF_X, PT_LOAD, SHF_EXECINSTR};
 use object::read::elf::{Dyn as _, FileHeader as _, ProgramHeader as _, SectionHeader as _};
 use object::{Endianness, StringTable};
 use promp_image::Description;
-use promp_image::kept::{self, Moved};
+use promp_image::file_copies::{self, Moved};
 use std::collections::BTreeSet;
 
 /// Libraries of glibc's.
@@ -127,7 +127,7 @@ pub fn refusal(about: &Description, moved: &[Moved], missing: &[&str]) -> Option
     }
     let files: BTreeSet<&str> = about.maps.iter().filter(has_code).map(|m| &*m.path).collect();
     for path in files {
-        let now = kept::now(path, moved);
+        let now = file_copies::now(path, moved);
         let data = match std::fs::read(now) {
             Ok(data) => data,
             Err(e) => return Some(format!("{of_machine}, and {now} cannot be read: {e}")),

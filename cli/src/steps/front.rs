@@ -5,7 +5,7 @@ use super::redirections::{Stream, Streams};
 use super::step_place::{self, Place};
 use super::step_record::{self, Record};
 use super::{FOLDER, Given};
-use crate::restart::{self, End, Terms, Watch, cut, held};
+use crate::restart::{self, End, Terms, Watch, checkpoint_directory, cut};
 use crate::{Failure, Outcome, inheritance};
 use promp_image::Directory;
 use promp_image::on_signal::OnSignal;
@@ -80,7 +80,7 @@ impl Step {
         if let There::Nothing = there {
             step.place.clear().map_err(said)?;
         }
-        held::prepare(&step.place.dir).map_err(|f| f.message)?;
+        checkpoint_directory::prepare(&step.place.dir).map_err(|f| f.message)?;
         Ok((step, there))
     }
 

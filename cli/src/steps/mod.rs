@@ -24,7 +24,7 @@ mod step_place;
 mod step_record;
 
 use crate::args::Run;
-use crate::restart::{self, Terms, held};
+use crate::restart::{self, Terms, checkpoint_directory};
 use crate::{Failure, Outcome};
 use promp_image::Directory;
 use promp_image::on_signal::OnSignal;
@@ -50,7 +50,7 @@ pub(crate) fn run(r: &Run, dir: &Path, mut c: Command, on: OnSignal, said: bool)
         ));
     }
     let shown = dir.display();
-    held::prepare(dir)?;
+    checkpoint_directory::prepare(dir)?;
     let program = Path::new(c.get_program());
     let now = run_record::Run::new(&r.command, program)
         .map_err(|e| Failure::new(66, format!("{}: {e}", program.display())))?;

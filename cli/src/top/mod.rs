@@ -4,15 +4,15 @@
 //! it and costs it nothing.
 
 mod find;
-mod model;
+mod live_picture;
 mod view;
 
 use crate::args::Top;
-use crate::report::places::Places;
+use crate::report::symbolizer::Places;
 use crate::report::text;
 use crate::{Failure, Outcome};
 use find::Watched;
-use model::Shown;
+use live_picture::Shown;
 use promp_report::live::Snapshot;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use std::io::IsTerminal;
@@ -25,9 +25,16 @@ pub fn top(t: &Top) -> Outcome {
     let mut places = Places::default();
     if t.json || t.once || !std::io::stdout().is_terminal() {
         let now = watched.snapshot()?;
-        let s = model::shown(watched.pid, &now, model::now_ns(), None, now.header.ended_ns > 0, &mut places);
+        let s = live_picture::shown(
+            watched.pid,
+            &now,
+            live_picture::now_ns(),
+            None,
+            now.header.ended_ns > 0,
+            &mut places,
+        );
         if t.json {
-            println!("{}", model::json(&s));
+            println!("{}", live_picture::json(&s));
         } else {
             anstream::print!("{}", once(&s, t.segments));
         }
@@ -89,7 +96,7 @@ impl Looks {
         }
         let next = w.snapshot()?;
         self.ended = next.header.ended_ns > 0 || !w.alive(&next);
-        let last = std::mem::replace(&mut self.now, (next, model::now_ns()));
+        let last = std::mem::replace(&mut self.now, (next, live_picture::now_ns()));
         self.before = Some(last);
         Ok(())
     }
@@ -102,12 +109,12 @@ fn watch(
     every: Duration,
 ) -> Outcome {
     let failed = |e: std::io::Error| Failure::new(74, format!("the terminal cannot be used: {e}"));
-    let mut looks = Looks { now: (w.snapshot()?, model::now_ns()), before: None, ended: false };
+    let mut looks = Looks { now: (w.snapshot()?, live_picture::now_ns()), before: None, ended: false };
     let mut choice = Choice::default();
     let mut next = Instant::now() + every;
     loop {
         let before = if choice.interval { looks.before.as_ref().map(|(s, t)| (s, *t)) } else { None };
-        let s = model::shown(w.pid, &looks.now.0, looks.now.1, before, looks.ended, places);
+        let s = live_picture::shown(w.pid, &looks.now.0, looks.now.1, before, looks.ended, places);
         terminal.draw(|f| view::draw(f, &s, &mut choice)).map_err(failed)?;
         if !event::poll(next.saturating_duration_since(Instant::now())).map_err(failed)? {
             next = Instant::now() + every;

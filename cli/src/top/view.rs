@@ -1,8 +1,8 @@
 //! The view in a terminal: a head, the threads, the segments, and what is behind the one that is chosen.
 
-use super::model::{Shown, Thread};
+use super::live_picture::{Shown, Thread};
 use crate::report::picture::{Row as Seg, Times};
-use crate::report::places::base;
+use crate::report::symbolizer::base;
 use promp_report::numbers::{percent, seconds};
 use promp_report::words::State;
 use ratatui::Frame;

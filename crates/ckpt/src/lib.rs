@@ -19,11 +19,12 @@ mod resources;
 pub mod restart;
 pub mod runtime;
 
-use crate::sys::keep as region;
+use crate::sys::preserved_memory as region;
 pub use control::begin::{after_fork, at_load, start, start_at_load};
 pub use control::ends::take_back as take_end_back;
 pub use control::exits::program_ends;
-pub use control::rollback::{
+pub use control::program_requests::{ask, first, potential};
+pub use control::rollback_request::{
     await_rollback, can_roll_back, epoch, none_because, note_parked, note_parked_host, roll_back,
     roll_back_ended, rollback_is_due,
 };
@@ -32,26 +33,29 @@ pub use control::taken::taken;
 pub use control::transition::{
     transition_begins, transition_begins_from_anywhere, transition_ends, transition_is_over,
 };
-pub use control::wanted::{ask, first, potential};
-pub use control::{
-    asking, dead_memory_claims, keep, logical_threads, place, places, settings, taken, trials,
+use control::{
+    begin, ends, exits, own_hosts, program_requests, requests, rollback_request, round, shared_text,
+    transition,
 };
-use control::{begin, ends, exits, own_hosts, requests, rollback, round, text, transition, wanted};
+pub use control::{
+    checkpoint_site, dead_memory_claims, keep, logical_threads, request_protocol, rollback_limits, settings,
+    site_choice, taken,
+};
 use control::{lookout, steps, whose};
 use core::sync::atomic::AtomicU64;
 use freeze::busy;
-pub use freeze::{again, seats};
-use interpose::{executed, masks, suspend};
-pub use interpose::{lost, rights};
-pub use memory::rewind;
+pub use freeze::{seats, syscall_restart};
+pub use interpose::{credentials, lost};
+use interpose::{exec, masks, suspend};
+pub use memory::rewind_request;
 pub use memory::shared::note_fork;
-use memory::{anonymous, cow, crew, shared, staging, tracker};
+use memory::{anonymous, cow, keeper_crew, shared, staging, tracker};
 pub use promp_foresee as foresee;
 pub use promp_image as image;
 use promp_store::{self as store, pages, slots};
 use resources::{
-    apart, attributes, children, command_line, contents, files, journal, notified, open_descriptors,
-    own_state, pipes, semaphore_sets, step_files, streams, system_v,
+    attributes, children, command_line, contents, files, irreversible_calls, journal, open_descriptors,
+    own_state, pipes, semaphore_sets, sigev_thread, step_files, streams, system_v,
 };
 pub use resources::{process, timers};
 use restart::{vdso, xsave};

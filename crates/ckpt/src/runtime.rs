@@ -5,8 +5,8 @@
 //! checkpoint is taken or gone back to, and at the beginning: in no call that a program makes often.
 
 use crate::logical_threads::LogicalThread;
+use crate::sys::environment_reader::Reader;
 use crate::sys::signals::Handler;
-use crate::sys::variables::Reader;
 use core::ptr::NonNull;
 use std::sync::OnceLock;
 

@@ -10,14 +10,15 @@
 //! been written before it was read until then is dead, all else is live. So giving up is always right.
 //!
 //! ## What threads do together
-//! A thread that goes ahead stands for its team (team.rs). A worksharing loop is executed as a whole,
+//! A thread that goes ahead stands for its team (team_model.rs). A worksharing loop is executed as a whole,
 //! whichever chunks a thread has; the block of `single` is executed. What comes of that in private variables
 //! is unknown afterwards: it is another thread's, perhaps. What is written in a region counts as written from
 //! the next barrier on; before, only to the same iteration of the same loop. Where the threads' own variables
 //! differ at the place they are unknown from the beginning. Locks, atomics, tasks end it.
 //!
 //! ## The program
-//! Words; code.rs has the instructions. A number that is out of bounds ends it, as all that is unknown does.
+//! Words; bytecode.rs has the instructions. A number that is out of bounds ends it, as all that is unknown
+//! does.
 //!
 //! ```text
 //! program   MAGIC, words, slots, function, code to begin with, is it in a region,
@@ -35,13 +36,13 @@
 //!
 //! Slots hold what variables of the function are at the place, and addresses.
 
+mod accesses;
 mod blocks;
-mod code;
-mod loops;
+mod bytecode;
+mod loop_footprint;
 mod machine;
-mod memory;
 mod step;
-mod team;
+mod team_model;
 #[cfg(test)]
 mod tests;
 mod value;

@@ -1,11 +1,11 @@
 //! What is known while a program is executed on the side (mod.rs): registers, values in memory, what has been
-//! written and read. step.rs executes, loops.rs looks at loops as a whole, team.rs has what threads do
-//! together, memory.rs loads and stores.
+//! written and read. step.rs executes, loop_footprint.rs looks at loops as a whole, team_model.rs has what
+//! threads do together, accesses.rs loads and stores.
 
+use super::accesses::Cell;
 use super::blocks::Set;
-use super::code::{Done, End, MAGIC, Program};
-use super::memory::Cell;
-use super::team::Apart;
+use super::bytecode::{Done, End, MAGIC, Program};
+use super::team_model::Apart;
 use super::value::{UNKNOWN, Value};
 use promp_sys::ranges;
 use std::collections::BTreeSet;
@@ -51,7 +51,8 @@ pub(crate) struct Machine<'a> {
     pub frames: Vec<Frame>,
     pub clock: u64,
     steps: u32,
-    /// Loops, how often each is executed. In a worksharing loop the first two are what a chunk is (team.rs).
+    /// Loops, how often each is executed. In a worksharing loop the first two are what a chunk is
+    /// (team_model.rs).
     pub around: Vec<Around>,
     pub counts: Vec<i64>,
     pub ids: u32,

@@ -1,6 +1,6 @@
 //! Executes, statement by statement.
 
-use super::code::{Done, End, NONE, instruction as is};
+use super::bytecode::{Done, End, NONE, instruction as is};
 use super::machine::{LOCALS, Machine};
 use super::value::{Op, Type, UNKNOWN, Value};
 

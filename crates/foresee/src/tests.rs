@@ -1,8 +1,8 @@
 //! Small programs, written by hand, and what is dead behind them; then damaged ones.
 
-use super::code::{MAGIC, NONE, instruction as is};
+use super::bytecode::{MAGIC, NONE, instruction as is};
 use super::dead;
-use super::loops::repetitions;
+use super::loop_footprint::repetitions;
 use super::value::{Op, Type};
 use Word::{At, Here, Item, N};
 

@@ -1,7 +1,7 @@
 //! What a checkpoint is about: the process, its mappings, and all else but threads and open files.
 
-use super::files::{OpenFile, Place, Received, Sent};
 use super::format::Sum;
+use super::open_files::{OpenFile, Place, Received, Sent};
 use super::threads::Context;
 use super::{cpu, xsave};
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! A checkpoint directory, for reading. What somebody else could have written is refused.
 
-use super::ended;
+use super::end_record;
 use super::format::{Entry, FILES, Generation, PAGE, decode, page_sum, words};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -220,7 +220,7 @@ impl Directory {
 
     /// Has the program ended by itself? The record says more ([`Directory::ended`]).
     pub fn finished(&self) -> bool {
-        if fs::symlink_metadata(self.path.join(ended::FILE)).is_ok() {
+        if fs::symlink_metadata(self.path.join(end_record::FILE)).is_ok() {
             return true;
         }
         let mut word = [0u8; 8];

@@ -1,4 +1,4 @@
-//! Does a machine fit an image? Whether its files do: kept.rs.
+//! Does a machine fit an image? Whether its files do: file_copies.rs.
 
 use crate::{Description, Map, Peculiarity};
 use promp_settings::CKPT_WHERE;

@@ -8,7 +8,7 @@
 //! DIR/sent-N    the last 64 MiB that were sent to a pipe, in a ring
 //! DIR/undo-E    what has become of files in era E of the journal; undo-E-N: what they held
 //! DIR/state     counters that outlive the process (faults that have struck; has the program ended by itself)
-//! DIR/files/    the kernel's vDSO; copies of the files that are mapped, if it is self-contained (kept.rs)
+//! DIR/files/    the kernel's vDSO; copies of mapped files, if it is self-contained (file_copies.rs)
 //! DIR/run        what was started; DIR/owner: whose the checkpoints are (run_record.rs)
 //! DIR/lock      held (flock) by the process that writes
 //! ```
@@ -18,16 +18,16 @@
 //! two instructions leaves the last generation that was renamed whole.
 
 mod about;
+pub mod checkpoint_plan;
 pub mod cpu;
 mod directory;
-pub mod ended;
-mod files;
+pub mod end_record;
+pub mod file_copies;
 pub mod fit;
 mod format;
 mod identity;
-pub mod kept;
 pub mod on_signal;
-pub mod plan;
+mod open_files;
 pub mod run_record;
 mod scripts;
 pub mod state;
@@ -39,12 +39,12 @@ pub use about::{
     Timer, Word, cpu_features, recognise,
 };
 pub use directory::{Directory, SUMS, check_owner, generation_files, open_directory, open_if_there};
-pub use files::{
-    FileLock, LockKind, Object, OpenFile, Origin, Peculiarity, Place, Received, Sent, SentLines, Watched,
-};
 pub use format::{
     Entry, FILES, Generation, LONGEST_FILE, PAGE, Sum, Sums, decode, encode, file_offset, file_pages,
     page_sum, sum,
 };
 pub use identity::is_the_kernels;
+pub use open_files::{
+    FileLock, LockKind, Object, OpenFile, Origin, Peculiarity, Place, Received, Sent, SentLines, Watched,
+};
 pub use threads::{Attributes, Context, Own, Rights, Scheduling};

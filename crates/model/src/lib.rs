@@ -25,25 +25,25 @@
 #![forbid(unsafe_code)]
 
 pub mod baseline;
-pub mod check;
+pub mod candidates;
 pub mod choice;
 pub mod decide;
 pub mod doacross;
 pub mod doall;
 pub mod dswp;
 mod estimate;
-pub mod exact;
+pub mod exhaustive_search;
 pub mod forecast;
 pub mod interval;
 pub mod makespan;
 mod profile;
 pub mod residuals;
+pub mod rival_check;
 pub mod samples;
 pub mod scaling;
 mod schedule;
 pub mod search;
-pub mod tuning;
-pub mod ways;
+pub mod tuning_file;
 
 pub use estimate::{Estimate, Z90};
 pub use profile::{MOST_BUCKETS, Profile, Sums};

@@ -22,16 +22,17 @@
 //! seconds for an iteration, since executions of a class differ in length.
 //!
 //! Here are what a search is, how it begins, and its step from execution to execution. Its parts: the trials
-//! (search/trials.rs), what comes when they are over (settled.rs), what can be asked of it (told.rs).
+//! (search/trials.rs), what comes when they are over (change_detection.rs), what can be asked of it
+//! (queries.rs).
 
-mod settled;
-mod told;
+mod change_detection;
+mod queries;
 mod trials;
 
-use crate::check::Check;
 use crate::choice::{Choice, Deal};
-use crate::exact::{self, Tried};
-use crate::{Estimate, Schedule, samples, ways};
+use crate::exhaustive_search::{self, Tried};
+use crate::rival_check::Check;
+use crate::{Estimate, Schedule, candidates, samples};
 
 /// Executions of each candidate.
 const EACH: usize = 3;
@@ -188,7 +189,7 @@ impl Search {
     /// profiled, and times are those of the whole.
     pub fn of_region(p: u32) -> Self {
         let may = May { schedule: false, threads: true };
-        Self::by(Ways::Threads(ways::halves(p).collect()), p, Schedule::BLOCKS, may)
+        Self::by(Ways::Threads(candidates::halves(p).collect()), p, Schedule::BLOCKS, may)
     }
 
     /// For a loop of which a profile would say nothing, since its iterations wait for each other: these
@@ -334,7 +335,7 @@ impl Search {
         let run = |t: &Tried| Run { times: t.times.clone(), ..Run::new(t.choice, None) };
         self.runs = tried.iter().map(run).collect();
         self.own = tried.first().map(|t| t.times.clone()).unwrap_or_default();
-        self.best = exact::best(&tried);
+        self.best = exhaustive_search::best(&tried);
         (self.predicted, self.state) = (None, State::Settled);
         // With memory as warm as it usually is, executions take another time.
         self.usual = 0.0;

@@ -6,7 +6,7 @@ pub(crate) use promp_sys::*;
 pub(crate) mod sync {
     pub(crate) use promp_sys::sync::*;
 
-    /// In tests: the line of `word`, which several threads use, is touched (see team/lines.rs).
+    /// In tests: the line of `word`, which several threads use, is touched (see team/cache_lines.rs).
     #[inline(always)]
     pub(crate) fn touch<T>(_word: &T) {
         #[cfg(test)]

@@ -10,4 +10,4 @@ mod bound;
 pub mod containers;
 pub mod join;
 pub mod operators;
-pub mod tables;
+pub mod segment_tables;

@@ -6,11 +6,11 @@
 use super::inject;
 use super::spec::Kind;
 use super::watchdog::Watchdog;
-use crate::ckpt::{self, keep, rights};
+use crate::ckpt::{self, credentials, keep};
 use crate::icv::{Globals, globals};
 use crate::sys::lock::Locked;
 use crate::sys::random::Random;
-use crate::sys::{allowed, futex, host, signals, time};
+use crate::sys::{futex, host, initial_affinity, signals, time};
 use crate::team::registry;
 use crate::team::thread::Thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
@@ -41,7 +41,7 @@ pub(crate) fn start(g: &'static Globals) {
     // It outlives a rollback to a time before there was one.
     let there = keep::if_on().is_some_and(|k| k.freeze.agent.load(Relaxed) != 0);
     if is_needed(g) && !RUNNING.swap(true, Relaxed) && !there {
-        rights::begin();
+        credentials::begin();
         let old = signals::block_all();
         spawn(crate::sys::tls::thread_pointer());
         signals::set_mask(old);
@@ -83,7 +83,7 @@ pub(crate) fn after_fork() {
     TIMERS.raw().reset();
     TIMERS.with(Vec::clear);
     RUNNING.store(false, Relaxed);
-    rights::AGENT.store(0, Relaxed);
+    credentials::AGENT.store(0, Relaxed);
 }
 
 /// Sends a stop to `thread` after `delay_ns`. A tentative one can be taken back.
@@ -124,8 +124,8 @@ pub(crate) fn disarm(thread: &'static Thread, fault: usize) {
 unsafe extern "C" fn main(_arg: usize) -> ! {
     // SAFETY: no pointers. The finest timer slack: delays of microseconds are asked for.
     unsafe { crate::sys!(libc::SYS_prctl, libc::PR_SET_TIMERSLACK, 1) };
-    allowed::use_all();
-    rights::AGENT.store(crate::sys::syscall::gettid(), Release);
+    initial_affinity::use_all();
+    credentials::AGENT.store(crate::sys::syscall::gettid(), Release);
     crate::sys::follow::begin();
     let p = &globals().promp;
     let now = time::now_ns();
@@ -162,8 +162,8 @@ unsafe extern "C" fn main(_arg: usize) -> ! {
         });
         let timer = TIMERS.with(|t| t.iter().map(|t| t.due_ns).min()).unwrap_or(u64::MAX);
         let chance = random.iter().map(|(_, _, d, _)| (*d).max(now + 50_000)).min().unwrap_or(u64::MAX);
-        crate::sys::watch::look_after();
-        let until = timer.min(chance).min(look).min(time::now_ns() + crate::sys::watch::LOOK_NS);
+        crate::sys::death_watch::look_after();
+        let until = timer.min(chance).min(look).min(time::now_ns() + crate::sys::death_watch::LOOK_NS);
         if until > time::now_ns() {
             futex::wait_until(&BELL, bell, until);
         }

@@ -1,7 +1,7 @@
 //! What teams, tasks and worksharing ask of recovery, answered (team/recovery.rs says what each is for).
 
-use super::{agent, inject, record, settings, stop, verify};
-use crate::sys::variables::Reader;
+use super::{agent, failure_records, inject, settings, stop, verify};
+use crate::sys::environment_reader::Reader;
 use crate::team::recovery::Recovery;
 use crate::team::thread::Thread;
 
@@ -40,7 +40,7 @@ impl Recovery for Ours {
     }
 
     fn recomputed(&self, failure: u32, by: u32, iterations: u64) {
-        record::credit(failure, by, iterations);
+        failure_records::credit(failure, by, iterations);
     }
 
     fn chunk_left_behind(&self) -> ! {

@@ -6,10 +6,10 @@
 //! asynchronously.
 
 use super::spec::{At, Fault, Kind, POINTS};
-use super::{agent, library, thread_state};
+use super::{agent, library_calls, thread_state};
 use crate::ckpt;
-use crate::ckpt::again::Due;
 use crate::ckpt::image::state::FAULTS;
+use crate::ckpt::syscall_restart::Due;
 use crate::icv::Globals;
 use crate::observe::event::{Event, Mutex, Row, Set, Sync, Work};
 use crate::observe::{self, Listener, Told};
@@ -41,7 +41,7 @@ pub(crate) struct PerThread {
     /// A hang came in serial code, where no team could notice it: it waits for the next region.
     late_hang: Own<bool>,
     /// A stop that waits for a library's function to return.
-    pub library: library::Waiting,
+    pub library: library_calls::Waiting,
     /// When a wait ends that a stop has interrupted which has to wait.
     pub due: Due,
 }

@@ -10,23 +10,23 @@ extern crate promp_undo as undo;
 use promp_omp::{icv, observe, save, task, team, work};
 use promp_sys::{callback, say, sys};
 
-mod added;
+mod addition_visibility;
 mod agent;
 mod crash_signals;
-mod ended;
+pub mod failure_records;
 pub mod for_teams;
+mod host_deaths;
 pub mod inject;
-mod library;
+mod library_calls;
 pub mod no_regions;
-pub mod place;
 mod policy;
-pub mod record;
 mod recover;
 pub mod report;
 mod resume;
 mod rollback;
 pub mod runtime;
 mod settings;
+pub mod site_arrival;
 pub mod stop;
 #[cfg(test)]
 mod tests;
@@ -45,14 +45,14 @@ pub fn initialise(g: &'static Globals) {
     // The report asks for them.
     let faults = &settings::begin().faults;
     report::start(g);
-    ended::start();
+    host_deaths::start();
     ckpt::start(g.promp.ft, g.promp.verbose);
     if g.promp.ft {
         reach::begin();
-        record::start(g);
+        failure_records::start(g);
         let _ = stop::install(g.promp.takes_crashes);
         inject::start(g);
-        place::start(g);
+        site_arrival::start(g);
         verify::start(g);
         agent::start(g);
     } else if !faults.is_empty() && g.promp.verbose >= 1 {

@@ -6,7 +6,7 @@
 use super::report;
 use crate::icv::globals_if_ready;
 use crate::say;
-use crate::sys::{env, keep, objects, own::Own, syscall};
+use crate::sys::{env, objects, own::Own, preserved_memory, syscall};
 use crate::team::region;
 use promp_image::run_record::{Started, coarse_now, faults_of_children};
 use promp_settings::{CKPT_DIR, FAULT, REPORT, SDC, Setting, VERBOSE, internal::RUN};
@@ -121,7 +121,7 @@ pub fn at_end(devices: bool) {
     }
     let is_news = |name: &str| match name {
         // Where the keeper is there, a checkpoint was possible.
-        _ if name == CKPT_DIR.name => !keep::on(),
+        _ if name == CKPT_DIR.name => !preserved_memory::on(),
         // It has been said what became of them.
         _ if [FAULT.name, SDC.name].contains(&name) => globals_if_ready().is_none(),
         _ => true,

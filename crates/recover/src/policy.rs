@@ -1,16 +1,16 @@
 //! May lost work be executed again? (README.md in this folder.)
 
-use super::record::Place;
+use super::failure_records::Place;
 use super::spec::Kind;
-use super::{added, inject, library};
+use super::{addition_visibility, inject, library_calls};
 use crate::icv::globals;
 use crate::icv::settings::Replay;
 use crate::observe::event::Work;
-use crate::proofs::tables;
+use crate::proofs::segment_tables;
 use crate::save::proof::{is_proved, segment};
 use crate::save::{SaveKind, Slot, price};
 use crate::sys::maps::{self, Mapping};
-use crate::sys::{asm, code, held, signals::Interrupted, syscall::gettid, tls, unwind};
+use crate::sys::{asm, code, lock_owners, signals::Interrupted, syscall::gettid, tls, unwind};
 use crate::task::Task;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
@@ -65,7 +65,7 @@ fn needs_ckpt(thr: &'static Thread) -> &'static str {
 /// What helps where there is no proof; and in which library, if promp-cc has built the program without that.
 fn built_elsewhere(thr: &'static Thread) -> &'static str {
     let maps = maps::all();
-    let Some(library) = library::is_foreign(thr, &maps) else {
+    let Some(library) = library_calls::is_foreign(thr, &maps) else {
         let from = thr.save.current().and_then(|s| s.resumes_at());
         let Some(name) = from.and_then(maps::function_name) else { return ADVICE };
         return String::leak(format!("It began in {name}. {ADVICE}"));
@@ -93,13 +93,15 @@ fn not_copied<T>(site: &price::Site) -> Result<T, Refusal> {
 fn proven(thr: &'static Thread) -> Result<(), Refusal> {
     match segment(thr) {
         None => refuse("work not known to be replayable", built_elsewhere(thr)),
-        Some(s) if s.verdict == tables::Verdict::Opaque => {
+        Some(s) if s.verdict == segment_tables::Verdict::Opaque => {
             refuse("work that cannot be executed again", String::leak(format!("{}. {NEEDS_CKPT}", s.text())))
         }
         Some(s) => match price::culprit(&thr.undo) {
             // Old values are saved in case that a function of another file reads them: where it does not,
             // they may be missing.
-            Some(site) if s.verdict == tables::Verdict::Undo || site.is_opaque() => lost(s.text(), site),
+            Some(site) if s.verdict == segment_tables::Verdict::Undo || site.is_opaque() => {
+                lost(s.text(), site)
+            }
             _ => Ok(()),
         },
     }
@@ -155,7 +157,7 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
         lost(segment(thr).map_or("?", |s| s.text()), site)?;
     }
     vouched(thr)?;
-    if thr.undo.has_additions() && added::others_may_see(thr) {
+    if thr.undo.has_additions() && addition_visibility::others_may_see(thr) {
         return refuse("atomic updates that others than its team may have seen", needs_ckpt(thr));
     }
     if thr.held.get() > 0 {
@@ -208,7 +210,7 @@ pub(crate) fn verdict_unseen(thr: &'static Thread, tries: u32) -> Result<(), Ref
     let readable = readable(&maps);
     let saved = saved_words(save);
     let callers = return_addresses(&maps, saved.iter().copied().skip(asm::FRAME_TOTAL / 8), &readable);
-    let callees = library::callees(thr, &maps);
+    let callees = library_calls::callees(thr, &maps);
     if code::is_harmless(from, &callers, &callees, &readable) {
         Ok(())
     } else {
@@ -232,7 +234,7 @@ fn saved_words(save: &Slot) -> &[usize] {
 pub(crate) fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Result<(), Refusal> {
     let (save, resume_at) = repeatable(thr)?;
     let maps = maps::all();
-    if library::in_progress(thr, &maps, at, kind) {
+    if library_calls::in_progress(thr, &maps, at, kind) {
         return refuse("a library function that may hold a lock", needs_ckpt(thr));
     }
     let readable = readable(&maps);
@@ -247,8 +249,8 @@ pub(crate) fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Res
         fences: !is_proved(thr),
     };
     // Who calls nothing that may take a lock holds none: then memory need not be looked through.
-    if !code::is_harmless(resume_at, &callers, &library::callees(thr, &maps), &readable) {
-        if let Some(at) = held::lock_of(tls::thread_pointer(), gettid(), &maps) {
+    if !code::is_harmless(resume_at, &callers, &library_calls::callees(thr, &maps), &readable) {
+        if let Some(at) = lock_owners::lock_of(tls::thread_pointer(), gettid(), &maps) {
             let file = maps::find(&maps, at).map_or("", |m| &m.path);
             return refuse(
                 "work that holds a lock of the program's, which would be taken again",
@@ -282,11 +284,11 @@ fn may_hold_unowned(
     path: &code::Path<'_>,
     readable: code::Readable<'_>,
 ) -> bool {
-    let locks = library::named(thr, maps, &library::UNOWNED, true);
+    let locks = library_calls::named(thr, maps, &library_calls::UNOWNED, true);
     if code::may_call(path.from, path.callers, &locks, readable) {
         return true;
     }
-    let guards = library::named(thr, maps, &library::GUARD, false);
+    let guards = library_calls::named(thr, maps, &library_calls::GUARD, false);
     let begun = [path.pc].into_iter().chain(path.returns.iter().copied()).map(unwind::function_around);
     let starts = begun.filter(|f| *f != 0).chain([path.from]);
     starts.into_iter().any(|from| code::may_call(from, &[], &guards, readable))

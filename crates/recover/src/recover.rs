@@ -1,6 +1,6 @@
 //! Recovery: what a spare host does until it is the logical thread.
 
-use super::record::{self, Record};
+use super::failure_records::{self, Record};
 use super::verify;
 use crate::ckpt;
 use crate::icv::globals;
@@ -12,7 +12,7 @@ use crate::sys::asm;
 use crate::sys::fp_control::FpControl;
 use crate::sys::host::{self, Identity};
 use crate::sys::syscall::exit_group;
-use crate::sys::{mutexes, pending, reach, timers};
+use crate::sys::{mutexes, pending_signals, reach, timers};
 use crate::team::member::tfd;
 use crate::team::thread::Thread;
 use crate::work::dispenser::Orphan;
@@ -66,7 +66,7 @@ pub(crate) struct Order {
     /// What its successor does not have from it; none if it has ended.
     pub anew: Option<Anew>,
     /// Signals that it had not taken yet.
-    pub signals: Vec<pending::Info>,
+    pub signals: Vec<pending_signals::Info>,
     /// Timers that sent to it.
     pub timers: timers::Left,
     /// Becomes 0 when the failing host has gone.
@@ -100,17 +100,17 @@ pub(crate) unsafe extern "C" fn main(arg: usize) -> ! {
     let order: &'static Order = unsafe { &*(arg as *const Order) };
     host::wait_gone(&order.gone);
     let thr = order.thread;
-    let rec = record::get(order.failure);
+    let rec = failure_records::get(order.failure);
     if matches!(order.way, Way::Repeat | Way::Reenter) {
         // SAFETY: the failed host has gone, and the work has not been handed out yet.
         unsafe { thr.undo.put_back() };
         verify::abandon(thr);
         share_out(thr, order.failure, rec);
     } else {
-        record::close(rec);
+        failure_records::close(rec);
     }
     let tid = order.identity.adopt(order.stack as *mut u8);
-    pending::give(&order.signals);
+    pending_signals::give(&order.signals);
     if !order.timers.arrives(ckpt::timers::made) {
         say!("the system does not give thread {}'s new host its timers; stopping", thr.num());
         exit_group(70);
@@ -159,7 +159,7 @@ fn share_out(thr: &'static Thread, failure: u32, rec: &'static Record) {
     let team = m.team();
     let in_flight = m.ledger.in_flight();
     let (Some((seq, r)), Some(s)) = (in_flight, m.share.get()) else {
-        record::close(rec);
+        failure_records::close(rec);
         return;
     };
     let shape = s.shape.get();
@@ -168,7 +168,7 @@ fn share_out(thr: &'static Thread, failure: u32, rec: &'static Record) {
     if !dispenses || s.seq() != seq {
         // The save point lies inside the chunk (behind a critical section, say): the chunk goes on from
         // there.
-        record::close(rec);
+        failure_records::close(rec);
         return;
     }
     rec.remaining.store(r.len(), Release);
@@ -187,7 +187,7 @@ fn share_out(thr: &'static Thread, failure: u32, rec: &'static Record) {
     rec.shared.set(true);
     s.dispenser.push_orphan(Orphan { range: r, failure, owner: m.num.get(), block });
     if let Some(earlier) = m.ledger.lose(r.hi == shape.total) {
-        record::transfer(earlier, r.len());
+        failure_records::transfer(earlier, r.len());
     }
     team.event.notify();
 }

@@ -1,11 +1,11 @@
 //! The report (PROMP_REPORT): one JSON object, written at exit to a temporary file that is then renamed; and
 //! the statistics (PROMP_STATS), which are a few lines of the same.
 
-use super::record::{self, BY, Recovery};
+use super::failure_records::{self, BY, Recovery};
 use super::{inject, no_regions, unmade};
 use crate::ckpt;
 use crate::icv::{Globals, globals_if_ready};
-use crate::proofs::tables::{self, Verdict};
+use crate::proofs::segment_tables::{self, Verdict};
 use crate::save::unsaved_time;
 use crate::say;
 use crate::sys::lock::Locked;
@@ -13,7 +13,7 @@ use crate::sys::own::Own;
 use crate::sys::{syscall, time};
 use crate::team::registry::threads;
 use crate::team::thread;
-use crate::team::{pool, region};
+use crate::team::{region, worker_pool};
 use crate::work::{site, tune};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use promp_report::{By, Checkpoint, Failure, Loop, Report, Sdc, Stopped, Unsafe};
@@ -29,7 +29,7 @@ static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// A call site's account as the report has it.
 fn account(a: site::Account) -> Loop {
-    let entry = tables::behind_call(a.site);
+    let entry = segment_tables::behind_call(a.site);
     let (at, verdict, why) = parts(entry.map_or("", |e| e.text()));
     // Where it turns out that no old values are needed, they may be missing.
     let lost = match entry.map(|e| e.verdict) {
@@ -72,7 +72,7 @@ static OF_OTHERS: Locked<Vec<Loop>> = Locked::new(Vec::new());
 /// The object goes whose table lies at `start`: what is known of its loops is kept as texts.
 pub fn object_goes(start: *const i32) {
     if site::keeps_accounts() {
-        let gone = site::take(|at| tables::is_of(start, at));
+        let gone = site::take(|at| segment_tables::is_of(start, at));
         OF_OTHERS.with(|v| v.extend(gone.into_iter().map(account)));
         unsaved_time::forget(start as usize);
     }
@@ -160,7 +160,7 @@ pub(crate) fn write() {
     }
     let mut report = collect();
     ALSO.get().into_iter().flatten().for_each(|add| add(&mut report));
-    tune::report::add(&mut report);
+    tune::decisions::add(&mut report);
     if let Some(path) = path {
         publish(path, &report);
     }
@@ -208,8 +208,8 @@ pub fn statistics() -> PrompStatistics {
     PrompStatistics {
         regions: region::count(),
         chunks: chunks(),
-        failures: record::all().len() as u64,
-        workers: u64::from(pool::workers()),
+        failures: failure_records::all().len() as u64,
+        workers: u64::from(worker_pool::workers()),
     }
 }
 
@@ -222,7 +222,7 @@ fn collect() -> Report {
     let began = STARTED.get();
     let program =
         std::fs::read_link("/proc/thread-self/exe").map(|p| p.display().to_string()).unwrap_or_default();
-    let records = record::all();
+    let records = failure_records::all();
     let failures = records.iter().map(|r| {
         let repeated = r.recovery.get() == Recovery::Recompute;
         Failure {
@@ -246,7 +246,7 @@ fn collect() -> Report {
         promp: env!("CARGO_PKG_VERSION").into(),
         program,
         pid: syscall::getpid(),
-        threads: pool::workers() + 1,
+        threads: worker_pool::workers() + 1,
         wall_s: time::seconds(began, time::now_ns()),
         regions: region::count(),
         why: no_regions::why(),

@@ -1,11 +1,11 @@
 //! What checkpoints ask of the runtime, answered (`ckpt/runtime.rs` says what each is for).
 
-use super::{agent, crash_signals, record, stop};
+use super::{agent, crash_signals, failure_records, stop};
 use crate::ckpt::logical_threads::LogicalThread;
 use crate::ckpt::runtime::{General, Runtime, WentBack};
 use crate::icv::{globals_if_ready, settings};
+use crate::sys::environment_reader::Reader;
 use crate::sys::signals::Handler;
-use crate::sys::variables::Reader;
 use crate::team::hold::hold_off;
 use crate::team::region;
 use crate::team::thread::{self, Thread};
@@ -21,7 +21,7 @@ impl Runtime for Ours {
     }
 
     fn keep(&self) -> bool {
-        record::keep()
+        failure_records::keep()
     }
 
     unsafe fn logical(&self, address: NonNull<()>) -> &'static dyn LogicalThread {
@@ -38,7 +38,7 @@ impl Runtime for Ours {
     }
 
     fn begin_with(&self, threads: u32) {
-        crate::icv::env::go_on_with(threads);
+        crate::icv::environment::go_on_with(threads);
     }
 
     fn crash_handler(&self) -> Handler {
@@ -69,6 +69,6 @@ impl Runtime for Ours {
     }
 
     fn went_back(&self, to: &WentBack) {
-        record::went_back((to.generation, to.region, to.lost_ns), to.said);
+        failure_records::went_back((to.generation, to.region, to.lost_ns), to.said);
     }
 }

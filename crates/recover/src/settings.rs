@@ -46,7 +46,7 @@ pub(crate) fn get() -> &'static Settings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::variables::of_pairs as of;
+    use crate::sys::environment_reader::of_pairs as of;
     use proptest::prelude::*;
 
     fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn defaults_are_those_of_the_table() {
-        let (said, warn, stop) = read(&crate::sys::variables::defaults());
+        let (said, warn, stop) = read(&crate::sys::environment_reader::defaults());
         assert!(warn.is_empty() && stop.is_empty(), "{warn:?} {stop:?}");
         assert_eq!(format!("{said:?}"), format!("{:?}", Settings::default()));
         assert_eq!(format!("{:?}", read(&[]).0), format!("{:?}", Settings::default()));

@@ -5,15 +5,15 @@
 //! and then looks at `pending`, so a signal between the two finds `in_runtime` clear and acts at once. Either
 //! way the stop is not lost.
 
+use super::failure_records::{self, Recovery};
 use super::inject::state;
 use super::policy::{self, Refusal};
-use super::record::{self, Recovery};
 use super::recover::{self, Order, Way};
 use super::spec::{Fault, Kind};
-use super::{crash_signals, inject, library, report, rollback};
+use super::{crash_signals, inject, library_calls, report, rollback};
 use crate::ckpt::{
     self,
-    trials::{self, Cause, NoProgress},
+    rollback_limits::{self, Cause, NoProgress},
 };
 use crate::icv::{globals, globals_if_ready};
 use crate::say;
@@ -72,7 +72,7 @@ pub(crate) extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *
     let Some(kind) = (unsafe { inject::sent(info) }) else { return };
     // SAFETY: the kernel's context.
     let at = unsafe { Interrupted::from_context(ctx) };
-    let waits = thr.waits_with(kind as u32) || (kind != Kind::MemErr && library::waits(thr, kind, &at));
+    let waits = thr.waits_with(kind as u32) || (kind != Kind::MemErr && library_calls::waits(thr, kind, &at));
     if !waits && (kind != Kind::Hang || hangs(thr)) {
         lose(thr, kind, at);
     }
@@ -134,7 +134,7 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
         return give_up();
     }
     let own = |again: &dyn core::fmt::Display| {
-        let (n, whose) = (thr.num(), Whose(trials::just_restarted_from()));
+        let (n, whose) = (thr.num(), Whose(rollback_limits::just_restarted_from()));
         say!("thread {n} crashed again {again} (signal {sig} at {:#x}): {whose}", at.pc);
         give_up();
     };
@@ -143,7 +143,7 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
     }
     match policy::verdict(thr, &at, Kind::Crash) {
         Ok(()) => lose(thr, Kind::Crash, at),
-        Err(_) if ckpt::can_roll_back() => match trials::may_roll_back(Cause::Crash) {
+        Err(_) if ckpt::can_roll_back() => match rollback_limits::may_roll_back(Cause::Crash) {
             Ok(()) => rollback::roll_back(thr, Kind::Crash),
             Err(after) => own(&format_args!("after {after}")),
         },
@@ -300,7 +300,7 @@ fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
     let own = state(thr).hangs_by_itself().swap(false, Relaxed) && kind == Kind::Hang;
     if ckpt::can_roll_back() {
         // How often injected failures come is the user's word.
-        let may = if own { trials::may_roll_back(Cause::Hang) } else { Ok(()) };
+        let may = if own { rollback_limits::may_roll_back(Cause::Hang) } else { Ok(()) };
         match may {
             Ok(()) => rollback::roll_back(thr, kind),
             Err(after) => no_progress(thr, kind, after),
@@ -312,8 +312,8 @@ fn refuse(thr: &'static Thread, kind: Kind, r: Refusal) -> ! {
 /// The failure has come back after so many rollbacks: the process stops.
 pub(crate) fn no_progress(thr: &'static Thread, kind: Kind, after: NoProgress) -> ! {
     let place = policy::place(thr);
-    record::open(kind, place, Recovery::Refused);
-    record::say_no_progress(kind, &place, after);
+    failure_records::open(kind, place, Recovery::Refused);
+    failure_records::say_no_progress(kind, &place, after);
     report::write();
     exit_group(70)
 }
@@ -321,10 +321,10 @@ pub(crate) fn no_progress(thr: &'static Thread, kind: Kind, after: NoProgress) -
 /// No rung of the ladder helps: the process stops.
 pub(crate) fn refuse_for_good(thr: &'static Thread, kind: Kind, r: &Refusal) -> ! {
     let place = policy::place(thr);
-    record::open(kind, place, Recovery::Refused);
+    failure_records::open(kind, place, Recovery::Refused);
     let none = ckpt::none_because();
     let advice = none.map(|why| format!("PROMP_CKPT_DIR is set, but there is no checkpoint yet: {why}."));
-    record::say_refused(kind, &place, r.why, advice.as_deref().unwrap_or(r.advice));
+    failure_records::say_refused(kind, &place, r.why, advice.as_deref().unwrap_or(r.advice));
     report::write();
     exit_group(70)
 }
@@ -337,11 +337,11 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     }
     ckpt::transition_begins();
     ckpt::note_parked();
-    ckpt::rights::begin(); // the process's first host stays, as one of the runtime's; ids change
+    ckpt::credentials::begin(); // the process's first host stays, as one of the runtime's; ids change
     let member = thr.member();
     let lost = matches!(way, Way::Repeat | Way::Reenter);
     let recovery = if lost { Recovery::Recompute } else { Recovery::Resume };
-    let failure = record::open(kind, policy::place(thr), recovery);
+    let failure = failure_records::open(kind, policy::place(thr), recovery);
     member.tfd.store(tfd::FAILED, Release);
     shrink::thread_failed();
     let Some(stack) = host::new_stack() else { cannot_replace(thr, kind) };

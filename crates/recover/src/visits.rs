@@ -3,8 +3,8 @@
 //!
 //! All of it is the program's memory: after a rollback the count is what it was, and so the plan goes on.
 
-use crate::ckpt::image::plan::{At, Plan};
-use crate::ckpt::places::Advice;
+use crate::ckpt::image::checkpoint_plan::{At, Plan};
+use crate::ckpt::site_choice::Advice;
 use crate::icv::Globals;
 use crate::say;
 use crate::sys::lock::Locked;
@@ -224,7 +224,7 @@ fn site(at: usize) -> Site {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ckpt::image::{MappedFile, plan};
+    use crate::ckpt::image::{MappedFile, checkpoint_plan};
 
     const MS: u64 = 1_000_000;
 
@@ -235,7 +235,7 @@ mod tests {
         let program = MappedFile { path: String::new(), length: 0, sum: 0, changed: 0 };
         let take = vec![(2, 0), (5, 0)];
         let places = vec![At { module: String::new(), offset: 0 }];
-        let p = Plan { promp_plan: plan::VERSION, program, places, take, leave: Vec::new() };
+        let p = Plan { promp_plan: checkpoint_plan::VERSION, program, places, take, leave: Vec::new() };
         PLAN.set(Some(Box::leak(Box::new(p))));
         let own = Advice { here: false, next: false };
         let when = |now_ns| When { now_ns, last_ns: MS, interval_ns: 1000 * MS, lead_ns: 0 };

@@ -17,7 +17,7 @@
 //! one), and no time of another process gets in.
 
 use super::{inject, spec::Kind};
-use crate::ckpt::{self, trials};
+use crate::ckpt::{self, rollback_limits};
 use crate::sys::{futex, maps, time};
 use crate::team::registry;
 use crate::team::thread::Thread;
@@ -175,7 +175,7 @@ impl Watchdog {
                 s.idle_ns += counts(state(tid), elapsed, now.since(then));
             }
         }
-        let hangs = trials::hangs();
+        let hangs = rollback_limits::hangs();
         for &i in &outside {
             let s = &mut self.threads[i];
             let enough = self.limit_ns.saturating_mul(1 << s.patience.max(hangs).min(20));
@@ -192,7 +192,7 @@ impl Watchdog {
 fn fail(t: &'static Thread) {
     let injected = inject::state(t).hanging().load(Relaxed);
     if !injected {
-        trials::note_hang();
+        rollback_limits::note_hang();
         inject::state(t).hangs_by_itself().store(true, Relaxed);
     }
     inject::state(t).fence().store(1, Release);

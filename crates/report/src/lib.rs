@@ -8,7 +8,7 @@
 
 mod failures;
 pub mod live;
-mod loops;
+mod loop_times;
 pub mod numbers;
 mod segments;
 mod stats;
@@ -21,7 +21,7 @@ pub use self::{
     tuning::Tuned,
 };
 pub use failures::{By, Checkpoint, Failure, Visit};
-pub use loops::{Loop, Stopped, Unsafe};
+pub use loop_times::{Loop, Stopped, Unsafe};
 pub use segments::{Efficiency, Loss, Segment, Site};
 
 use serde::{Deserialize, Serialize};

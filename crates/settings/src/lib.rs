@@ -7,7 +7,7 @@ pub mod debugger_signals;
 pub mod devices;
 pub mod internal;
 mod names;
-mod near;
+mod nearest_name;
 mod needs;
 #[cfg(test)]
 mod page;
@@ -17,7 +17,7 @@ mod sources;
 
 pub use catalogue::*;
 pub use names::unknown;
-pub use near::meant;
+pub use nearest_name::meant;
 pub use needs::{NEED_PROMP, asks, lacks};
 pub use promp_values::{quantities, replay_policy, save_budget, silent_faults, spec, times};
 pub use row::{Audience, Check, Flag, Group, OnBad, Setting, Takes, Values};

@@ -1,6 +1,6 @@
 //! Which variables there are, and which one was meant by a name that is none.
 
-use crate::near::{distance, meant};
+use crate::nearest_name::{distance, meant};
 use crate::{catalogue, internal};
 
 /// What promp's variables begin with.

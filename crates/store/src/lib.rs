@@ -5,7 +5,7 @@
 extern crate promp_sys as sys;
 use sys::sys;
 
-pub mod end_record;
+pub mod end_record_file;
 pub mod free;
 pub mod pages;
 pub mod slots;

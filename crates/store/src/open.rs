@@ -15,7 +15,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// The end record before the end (ckpt/control/ends.rs).
-const ROOM: &[u8] = image::ended::ASIDE.to_bytes();
+const ROOM: &[u8] = image::end_record::ASIDE.to_bytes();
 
 /// The names in an open directory.
 fn names(dir: i32) -> Vec<String> {
@@ -87,7 +87,7 @@ impl Store {
             let mut older: Vec<u64> = Vec::new();
             for name in names(dir_fd) {
                 let Some(g) = name.strip_prefix("gen-").and_then(|n| n.parse().ok()) else {
-                    let of_a_run = era_of(&name).is_some() || name == image::ended::FILE;
+                    let of_a_run = era_of(&name).is_some() || name == image::end_record::FILE;
                     // Room for the end record stays.
                     let aside = name.starts_with("new-") && (number == 0 || name.as_bytes() != ROOM);
                     if aside || (number == 0 && of_a_run) {

@@ -4,7 +4,7 @@
 use super::{Problem, Store, c, problem};
 use crate::sys;
 use crate::sys::syscall::{high, write_all};
-use promp_image::{Entry, SUMS, kept};
+use promp_image::{Entry, SUMS, file_copies};
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -55,7 +55,7 @@ impl Store {
         let of_store = |name: &str| self.dir.join(name);
         let own =
             [(self.slots.file, of_store("pages")), (self.sums, of_store(SUMS)), (generation, path.into())];
-        let others = others.iter().map(|f| (f.as_raw_fd(), of_store(kept::FOLDER)));
+        let others = others.iter().map(|f| (f.as_raw_fd(), of_store(file_copies::FOLDER)));
         let all: Vec<_> = others.chain(own).collect();
         for (file, _) in &all {
             // SAFETY: an open descriptor. What goes wrong is told when it is waited for.

@@ -9,22 +9,23 @@
 pub mod out;
 pub mod arch;
 pub mod env;
+pub mod environment_reader;
 pub mod glibc;
 pub mod kernel;
 pub mod memory;
 pub mod random;
-pub mod variables;
 
 pub use arch::{asm, attempt, cache, cfi, code, fp_control, jumps, midway, stack_copy, tls, unwind};
 pub use glibc::{
-    asked, dynamic, handles, held, host, libc_locks, mutexes, objects, runtimes, sanitizer, second, tables,
+    dynamic, got, handles, host, libc_locks, lock_owners, mutexes, objects, runtimes, sanitizer, second,
+    thread_count_queries,
 };
 pub use kernel::{
-    allowed, anew, cpu_limit, cpu_time, descriptors, door, follow, futex, left, limits, locks, maps,
-    membarrier, pagemap, pending, reach, rights, scheduling, signals, silence, stat, syscall, time, timers,
-    uffd, vdso, waiting, watch,
+    anew, blocking_call, cpu_limit, cpu_time, death_watch, descriptors, door, fcntl_locks, follow, futex,
+    initial_affinity, limits, maps, membarrier, pagemap, pending_signals, reach, retired_cpus, rights,
+    scheduling, signals, silence, stat, syscall, time, timers, uffd, vdso,
 };
-pub use memory::{arena, claim, guards, keep, lock, own, ranges, sync};
+pub use memory::{arena, claim, guards, lock, own, preserved_memory, ranges, sync};
 
 /// What a negative system call result means. Not by libc's `strerror`, which needs a thread of libc's own.
 pub fn why(result: isize) -> std::io::ErrorKind {

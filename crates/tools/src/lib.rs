@@ -11,14 +11,14 @@ use promp_omp::{icv, observe, team, work};
 use promp_sys::{say, sys};
 
 mod counts;
-mod exact;
 mod monitor;
 pub mod ompt;
 #[cfg(test)]
 mod tests;
+mod tuner_checkpoints;
 
 use crate::icv::Globals;
-use crate::sys::{env, variables::reported};
+use crate::sys::{env, environment_reader::reported};
 use promp_settings::{EVENTS, MONITOR, Setting};
 
 /// Starts the tools that the settings ask for; runs once, under the initialisation lock, before the first
@@ -27,7 +27,7 @@ pub fn initialise(g: &Globals) {
     if env::secure() {
         return;
     }
-    exact::start(g);
+    tuner_checkpoints::start(g);
     counts::start(word(&EVENTS) == 1);
     monitor::start(word(&MONITOR));
     ompt::start();

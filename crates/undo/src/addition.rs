@@ -2,7 +2,8 @@
 //!
 //! An addition whose result nobody sees commutes with those of other threads, so what the work in flight has
 //! added is subtracted, atomically, before it is executed again. The record and the addition are one for a
-//! stop: it waits until both are done. Who may see the sum in between: crates/recover/src/added.rs.
+//! stop: it waits until both are done. Who may see the sum in between:
+//! crates/recover/src/addition_visibility.rs.
 
 use crate::grid::Grid;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};

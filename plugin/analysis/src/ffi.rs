@@ -1,8 +1,8 @@
 //! The interface to the plugin's C++ side (plugin/src/analysis.h has the same declarations).
 
 use crate::graph::Graph;
+use crate::kernel_sections::{self, Kind};
 use crate::replay::{self, Access, Effect, Place, Segment, Verdict};
-use crate::sections::{self, Kind};
 use core::ffi::{CStr, c_char, c_void};
 
 /// A location.
@@ -196,13 +196,13 @@ pub unsafe extern "C" fn promp_analysis_sections(c: *const CControl) -> u8 {
     let graph = Graph::new(c.nodes, edges.iter().map(|e| (e[0] as usize, e[1] as usize)));
     let kinds: Vec<Kind> = kinds.iter().map(|&k| kind(k)).collect();
     if kinds.iter().any(|k| matches!(k, Kind::Begin | Kind::End)) {
-        for (node, why) in sections::check(&graph, &kinds) {
+        for (node, why) in kernel_sections::check(&graph, &kinds) {
             let text = std::ffi::CString::new(why).unwrap_or_default();
             (c.wrong)(c.context, node as u32, text.as_ptr());
         }
         return Kind::Mixed as u8;
     }
-    let (whole, marks) = sections::sections(&graph, &kinds, c.exit, c.whole);
+    let (whole, marks) = kernel_sections::sections(&graph, &kinds, c.exit, c.whole);
     for m in marks {
         let nodes: Vec<u32> = m.nodes.iter().map(|&n| n as u32).collect();
         (c.mark)(c.context, m.begins, m.inside, nodes.as_ptr(), nodes.len());

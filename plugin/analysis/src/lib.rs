@@ -12,5 +12,5 @@
 pub mod dao;
 pub mod ffi;
 pub mod graph;
+pub mod kernel_sections;
 pub mod replay;
-pub mod sections;

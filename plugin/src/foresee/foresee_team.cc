@@ -1,8 +1,8 @@
 // What threads do together, as the runtime goes ahead through it. It executes one way only: so what each of
 // these calls leads to must be two ways, one for those that have something to do and one for the others, and
-// the others come at once to where all of them go on (crates/foresee/src/team.rs). A compiler that knows
-// what comes behind for each of the two may give each its own copy of it: then the runtime does not come to
-// that block, and ends there.
+// the others come at once to where all of them go on (crates/foresee/src/team_model.rs). A compiler that
+// knows what comes behind for each of the two may give each its own copy of it: then the runtime does not
+// come to that block, and ends there.
 
 #include "foresee/foresee_writer.h"
 #include "ssa.h"

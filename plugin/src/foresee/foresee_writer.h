@@ -12,7 +12,7 @@ namespace promp::ahead {
 const size_t WORDS = 100000, FUNCTIONS = 60, SLOTS = 128;
 const uint64_t MAGIC = 0x70726f6d70610002, NONE = ~(uint64_t)0;
 
-/// crates/foresee/src/code.rs says what follows each.
+/// crates/foresee/src/bytecode.rs says what follows each.
 enum Instruction
 {
   ASSIGN = 1,

@@ -1,6 +1,6 @@
 // Sections of device kernels, whose results are verified together (docs/internals/silent-errors.md): where
-// they begin and end (plugin/analysis/src/sections.rs decides), the calls that say so (-fpromp-sdc), and what
-// is wrong with those that the program has marked by hand.
+// they begin and end (plugin/analysis/src/kernel_sections.rs decides), the calls that say so (-fpromp-sdc),
+// and what is wrong with those that the program has marked by hand.
 //
 // A kernel that brings its data back itself, because nobody has mapped them around it, is a section of its
 // own: the runtime ends it. So it does wherever data come from a device: a section that is wrong costs

@@ -1,5 +1,5 @@
-// The tables that the runtime reads: section promp_segments, one entry a segment (crates/proofs/src/tables.rs
-// has the layout):
+// The tables that the runtime reads: section promp_segments, one entry a segment
+// (crates/proofs/src/segment_tables.rs has the layout):
 //
 //   .long first - .    the call's return address lies behind this label ...
 //   .long last - .     ... and not behind this one (both the function's own address for the segment at

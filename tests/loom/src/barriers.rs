@@ -1,7 +1,7 @@
 //! Barriers, with members that fail.
 
 use crate::barrier::{Barrier, Shape};
-use crate::event::{Event, Patience};
+use crate::event_count::{Event, Patience};
 use crate::{check, const2};
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;

@@ -46,7 +46,7 @@ mod sys {
     }
 
     /// In the models nobody dies unnoticed.
-    pub mod watch {
+    pub mod death_watch {
         pub use super::futex::wait;
     }
 
@@ -122,13 +122,10 @@ mod cpu_spread {
 
     impl Waker {
         pub fn is_here(&self) {}
-        pub fn leave_cpu_to(&self, _patience: crate::event::Patience) {}
+        pub fn leave_cpu_to(&self, _patience: crate::event_count::Patience) {}
     }
 }
 
-#[path = "../../../crates/ckpt/src/control/asking.rs"]
-#[allow(dead_code)]
-mod asking;
 #[path = "../../../crates/omp/src/team/barrier.rs"]
 #[allow(dead_code)]
 mod barrier;
@@ -144,9 +141,9 @@ mod deque;
 #[path = "../../../crates/omp/src/work/dispenser.rs"]
 #[allow(dead_code)]
 mod dispenser;
-#[path = "../../../crates/omp/src/team/event.rs"]
+#[path = "../../../crates/omp/src/team/event_count.rs"]
 #[allow(dead_code)]
-mod event;
+mod event_count;
 #[path = "../../../crates/omp/src/work/holders.rs"]
 #[allow(dead_code)]
 mod holders;
@@ -157,6 +154,9 @@ mod orders;
 mod publish;
 #[path = "../../../crates/omp/src/task/remainder.rs"]
 mod remainder;
+#[path = "../../../crates/ckpt/src/control/request_protocol.rs"]
+#[allow(dead_code)]
+mod request_protocol;
 #[path = "../../../crates/ckpt/src/control/round.rs"]
 #[allow(dead_code)]
 mod round;

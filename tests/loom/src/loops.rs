@@ -3,7 +3,7 @@
 use crate::batch::Batch;
 use crate::check;
 use crate::dispenser::{Dispenser, Orphan, Range};
-use crate::event::{Event, Patience};
+use crate::event_count::{Event, Patience};
 use crate::shared_batches::{Many, Own};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::*};

@@ -1,8 +1,8 @@
-//! Places (crates/ckpt/src/control/asking.rs): threads stand for a checkpoint, the keeper claims them,
-//! copies, and lets them go. Whoever has stood at a visit finds a copy that was made since the visit began,
-//! and whoever was not alone finds one that was made while all stood.
+//! Places (crates/ckpt/src/control/request_protocol.rs): threads stand for a checkpoint, the keeper claims
+//! them, copies, and lets them go. Whoever has stood at a visit finds a copy that was made since the visit
+//! began, and whoever was not alone finds one that was made while all stood.
 
-use crate::asking::{AWAY, Asking, CLAIMED, STANDS};
+use crate::request_protocol::{AWAY, Asking, CLAIMED, STANDS};
 use crate::sys::futex;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::*};

@@ -2,7 +2,7 @@
 //! (crates/omp/src/team/orders.rs). Member 0 is the primary thread; it leads member 1, who leads member 2.
 
 use crate::check;
-use crate::event::{Event, Patience, Waiters};
+use crate::event_count::{Event, Patience, Waiters};
 use crate::orders::{Awaited, Call, Dock, End};
 use crate::sys::sync::full_fence;
 use core::cell::Cell;

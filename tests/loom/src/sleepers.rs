@@ -2,7 +2,7 @@
 
 use crate::check;
 use crate::count::Count;
-use crate::event::{Event, Patience, Waiters};
+use crate::event_count::{Event, Patience, Waiters};
 use crate::sys::sync::full_fence;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU32, Ordering::*};

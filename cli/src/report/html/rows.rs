@@ -6,7 +6,7 @@
 use super::{COLOURS, KINDS, width};
 use crate::report::losses::WORTH;
 use crate::report::picture::{Picture, Row, Times, serial};
-use crate::report::places::base;
+use crate::report::symbolizer::base;
 use maud::{Markup, html};
 use promp_report::numbers::{percent, seconds};
 

@@ -15,22 +15,22 @@
 //! Who has divided work like that by hand, and keeps the bounds in memory, could go on with them: they are
 //! right as a list of work. To find them by the thread's number that would have to be used.
 
-mod calls;
-mod code;
-mod held;
-mod step;
-mod ways;
+mod arguments;
+mod call_targets;
+mod instruction_effects;
+mod quotient_tests;
+mod register_values;
 
-use calls::call;
-use code::{Code64, LAST, NUMBER, SHOWN, SIZE, TAKE_NOTHING, TAKE_SOME, routine};
-use held::Tag::*;
-use held::{Flags, Held, Tag, followed};
+use arguments::call;
+use call_targets::{Code64, LAST, NUMBER, SHOWN, SIZE, TAKE_NOTHING, TAKE_SOME, routine};
 use iced_x86::{ConditionCode, Decoder, DecoderOptions, FlowControl, InstructionInfoFactory, Register};
+use instruction_effects::step;
 use object::read::elf::{ElfFile64, FileHeader as _, SectionHeader as _};
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget, elf};
+use quotient_tests::Ways;
+use register_values::Tag::*;
+use register_values::{Flags, Held, Tag, followed};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use step::step;
-use ways::Ways;
 
 /// So many states of a function are looked at.
 const MOST: usize = 20_000;

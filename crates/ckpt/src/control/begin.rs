@@ -5,7 +5,7 @@
 //! family: the one that `promp run` has started (whose.rs), else the first one. The others have no
 //! checkpoints.
 
-use crate::executed;
+use crate::exec;
 use crate::image::state::stand_at_load;
 use crate::keeper::{self, Keeper};
 use crate::runtime::runtime;
@@ -14,12 +14,12 @@ use crate::store::Store;
 use crate::sys;
 use crate::sys::own::Own;
 use crate::sys::stat::Stat;
-use crate::sys::{futex, host, keep as region, midway, signals, syscall};
+use crate::sys::{futex, host, midway, preserved_memory as region, signals, syscall};
 use crate::timers;
 use crate::whose::{self, Whose};
 use crate::{
-    Settings, command_line, ends, exits, journal, keep, memory, process, requests, restart, rights, seats,
-    settings, step_files, steps, taken, wanted,
+    Settings, command_line, credentials, ends, exits, journal, keep, memory, process, program_requests,
+    requests, restart, seats, settings, step_files, steps, taken,
 };
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use promp_settings::internal::CKPT_OWNER;
@@ -131,10 +131,10 @@ static AT_LOAD: AtomicBool = AtomicBool::new(false);
 /// The first checkpoint where they begin at load: whole before the program has done what others could see.
 pub fn at_load() {
     exits::at_load();
-    wanted::first();
+    program_requests::first();
     if let Some(k) = keep::if_on() {
         k.asking.program_begins();
-        wanted::until_written(k);
+        program_requests::until_written(k);
         stand_at_load(crate::state(), None);
     }
 }
@@ -211,11 +211,11 @@ fn begin(mut settings: Settings) {
     }
     midway::learn();
     seats::install();
-    rights::begin();
+    credentials::begin();
     let (dir, on_signal) = (settings.dir.clone(), settings.on_signal);
     // The end of a descendant is not that of the run, nor do its relatives die with `promp run`.
     let is_run = whose.as_ref().is_none_or(Whose::is_started);
-    let dies_with = if is_run && whose.is_some() { rights::dies_with() } else { 0 };
+    let dies_with = if is_run && whose.is_some() { credentials::dies_with() } else { 0 };
     keep::get().dies_with.store(dies_with, Relaxed);
     if !spawn(Start {
         settings: Settings { inherited: restart::inherited(), ..settings },
@@ -234,7 +234,7 @@ fn begin(mut settings: Settings) {
         return;
     }
     step_files::begin();
-    journal::calls::begin(&k.journal);
+    journal::file_calls::begin(&k.journal);
     command_line::learn();
     if is_run {
         let (program, arguments) = process::command();
@@ -275,7 +275,7 @@ fn say_of_family(dir: &Path, pid: u32) {
 /// In a child after fork: checkpoints are the parent's, and so is the seat of the only thread.
 pub fn after_fork(seat_number: Option<&Own<u32>>) {
     timers::after_fork();
-    executed::after_fork();
+    exec::after_fork();
     if region::on() {
         region::forget();
         if let Some(number) = seat_number {

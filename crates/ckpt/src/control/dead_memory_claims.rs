@@ -2,7 +2,7 @@
 //! which is dead there, and which is live all the same. It is the program's memory: a rollback to a moment
 //! between two words finds the first one said and the second one not.
 
-use crate::places::Places;
+use crate::site_choice::Places;
 use crate::sys::own::Own;
 use core::array::from_fn;
 

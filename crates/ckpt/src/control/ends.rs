@@ -1,8 +1,8 @@
 //! The end of the program: a mark for who looks at it now, and the end record, by which `--resume` does not
-//! run it again (crates/store/src/end_record.rs).
+//! run it again (crates/store/src/end_record_file.rs).
 //!
 //! A program ends by `exit`, by returning from `main` (exits.rs), or at once: by `_exit`, `_Exit`,
-//! `quick_exit`, or by the system call. The latter lead here (as in ckpt/interpose/rights.rs). They may come
+//! `quick_exit`, or by the system call. The latter lead here (as in ckpt/interpose/credentials.rs). They may come
 //! from a signal's handler, at any moment.
 //!
 //! A checkpoint notes with a thread that it has recorded the end. Whoever goes back to it finds the record as
@@ -11,11 +11,11 @@
 use crate::image::{self, Word};
 use crate::keep::{self, Keep};
 use crate::runtime::runtime;
-use crate::store::end_record::EndRecord;
+use crate::store::end_record_file::EndRecord;
 use crate::sys;
-use crate::sys::{futex, signals, syscall, tables::calls_instead, time};
+use crate::sys::{futex, got::calls_instead, signals, syscall, time};
 use crate::transition::{transition_begins, transition_is_over};
-use crate::{region, rollback, say, state};
+use crate::{region, rollback_request, say, state};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 use core::time::Duration;
@@ -191,7 +191,7 @@ fn caller() -> u64 {
 
 /// A host since the last rollback: who ended the process before does not any more.
 fn host(id: u32) -> u64 {
-    u64::from(rollback::epoch()) << 32 | u64::from(id)
+    u64::from(rollback_request::epoch()) << 32 | u64::from(id)
 }
 
 /// Where it cannot be written (a full disk) the mark is what there is.

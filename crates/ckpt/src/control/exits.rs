@@ -8,7 +8,7 @@
 
 use crate::ends;
 use crate::region;
-use crate::sys::{env, objects, tables::calls_instead};
+use crate::sys::{env, got::calls_instead, objects};
 use core::ffi::{c_int, c_void};
 use promp_settings::CKPT_DIR;
 

@@ -1,19 +1,19 @@
 //! What is kept through a rollback, beside the keeper's own data: seats and counters.
 
-use crate::asking::Asking;
+use crate::checkpoint_site::Place;
 use crate::ends::Ready;
 use crate::freeze::protocol::Protocol;
 use crate::journal::Journal;
 use crate::own_hosts::Hosts;
 use crate::pipes::received::Received;
 use crate::pipes::sent::Sent;
-use crate::place::Place;
+use crate::request_protocol::Asking;
 use crate::requests::Ending;
-use crate::rewind::Rewind;
+use crate::rewind_request::Rewind;
+use crate::rollback_limits::Trials;
 use crate::seats::{SEATS, Seat};
-use crate::sys::{keep as region, syscall};
+use crate::sys::{preserved_memory as region, syscall};
 use crate::taken::Last;
-use crate::trials::Trials;
 use crate::vdso;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 

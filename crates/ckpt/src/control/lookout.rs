@@ -19,7 +19,7 @@ use crate::image::{DeadWord, PAGE};
 use crate::say;
 use crate::sys::door::Door;
 use crate::sys::uffd::{Event, Uffd};
-use crate::sys::{host, keep, maps, syscall};
+use crate::sys::{host, maps, preserved_memory, syscall};
 use crate::{keep as kept, ranges};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use std::ffi::CString;
@@ -69,9 +69,9 @@ impl Lookout {
     /// With its host, which has nothing to do yet. `None` where the system does not allow it.
     pub(crate) fn new() -> Option<&'static Self> {
         let uffd = Uffd::awaiting()?;
-        let sign = keep::pages(PAGE)? as usize;
+        let sign = preserved_memory::pages(PAGE)? as usize;
         let (stack, tp) = (host::new_kept_stack()?, host::own_thread_pointer()?);
-        let lookout: &'static Self = keep::leak(Self {
+        let lookout: &'static Self = preserved_memory::leak(Self {
             uffd,
             sign: (sign, sign + PAGE),
             door: Door::open(),

@@ -22,11 +22,11 @@
 use crate::image::on_signal::{OnSignal, name};
 use crate::image::state::{self, Then};
 use crate::keep::{self, Keep};
+use crate::program_requests::ring;
 use crate::say;
 use crate::sys;
-use crate::sys::{pending, signals, syscall, time};
-use crate::wanted::ring;
-use crate::{image, seats, text};
+use crate::sys::{pending_signals, signals, syscall, time};
+use crate::{image, seats, shared_text};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// How long it is tried to take a checkpoint after which the program is to end.
@@ -54,7 +54,7 @@ pub struct Ending {
 
 /// Installs the handler for the signals of the settings for which the program has no disposition of its own.
 pub(crate) fn install(on: &OnSignal) {
-    for signal in pending::of_set(on.signals()) {
+    for signal in pending_signals::of_set(on.signals()) {
         signals::install(signal, on_signal, true);
     }
     follow(on);
@@ -70,9 +70,9 @@ pub(crate) fn follow(on: &OnSignal) {
 /// Signals that are handled here now.
 pub(crate) fn handled(k: &Keep) -> u64 {
     let all = k.ending.goes_on.load(Relaxed) | k.ending.ends.load(Relaxed);
-    pending::of_set(all)
+    pending_signals::of_set(all)
         .filter(|s| signals::is_handled(*s, on_signal))
-        .fold(0, |set, s| set | pending::bit(s))
+        .fold(0, |set, s| set | pending_signals::bit(s))
 }
 
 /// Which way has it come?
@@ -106,13 +106,13 @@ fn asks_to_end(k: &Keep, signal: i32, way: u32, now: u64) -> bool {
 extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // A child made by fork has no keeper.
     let Some(k) = keep::if_on() else { return by_default(signal) };
-    let ends = k.ending.ends.load(Relaxed) & pending::bit(signal) != 0;
+    let ends = k.ending.ends.load(Relaxed) & pending_signals::bit(signal) != 0;
     if ends && !asks_to_end(k, signal, way(info), time::now_ns()) {
         return by_default(signal);
     }
     k.asking.ask(|| ring(k));
     // The keeper takes such signals, too, when all others are frozen: it has no wait of the program's.
-    if !sys::keep::on_its_stack() {
+    if !sys::preserved_memory::on_its_stack() {
         seats::wait_goes_on(context as usize, None);
     }
 }
@@ -123,7 +123,7 @@ pub(crate) fn by_default(signal: i32) {
     // SAFETY: what the kernel takes for a disposition. The calling host gets the signal at once.
     unsafe { sys!(libc::SYS_rt_sigaction, signal, default.as_ptr(), 0, 8) };
     let mask = signals::set_mask(0);
-    signals::set_mask(mask & !pending::bit(signal));
+    signals::set_mask(mask & !pending_signals::bit(signal));
     syscall::tgkill(syscall::gettid(), signal);
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn look(k: &Keep) {
 /// Request `number` has led to this generation, or to none for a reason.
 pub(crate) fn answer(number: u64, led_to: Result<u64, &str>) {
     let state = crate::state();
-    text::put(&state[state::WHY], led_to.err().unwrap_or(""));
+    shared_text::put(&state[state::WHY], led_to.err().unwrap_or(""));
     state[state::GENERATION].store(led_to.unwrap_or(0), Relaxed);
     // The command reads the rest when it sees this.
     state[state::ANSWERED].store(number, Release);

@@ -2,12 +2,12 @@
 
 use crate::runtime::{General, runtime};
 use crate::sys::env;
+use crate::sys::environment_reader::{Reader, fatal, reported};
 use crate::sys::own::Own;
-use crate::sys::variables::{Reader, fatal, reported};
 use crate::{image, open_descriptors};
+use image::checkpoint_plan::Plan;
 use image::cpu::Level;
 use image::on_signal::OnSignal;
-use image::plan::Plan;
 use promp_model::interval;
 use promp_settings::times::{self, Interval};
 use promp_settings::{
@@ -24,7 +24,7 @@ const FILES: u64 = 64 << 20;
 /// any other there is no checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strangers {
-    /// Those that compute, or wait for what goes back with them (`sys/kernel/waiting.rs`).
+    /// Those that compute, or wait for what goes back with them (`sys/kernel/blocking_call.rs`).
     #[default]
     Inside,
     /// None.
@@ -183,7 +183,7 @@ pub(crate) fn again() -> Option<Settings> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sys::variables::of_pairs as of;
+    use crate::sys::environment_reader::of_pairs as of;
 
     fn read(pairs: &[(&str, &str)]) -> (Option<Settings>, Vec<String>) {
         let (s, warn, stop) = of(pairs, |from| Settings::read(from, 1));
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn defaults_are_those_of_the_table() {
         let dir = ("PROMP_CKPT_DIR", "/x");
-        let all: Vec<_> = [dir].into_iter().chain(crate::sys::variables::defaults()).collect();
+        let all: Vec<_> = [dir].into_iter().chain(crate::sys::environment_reader::defaults()).collect();
         assert_eq!(read(&all), read(&[dir]));
     }
 

@@ -1,6 +1,6 @@
 //! Checkpoints taken in this process, for the report. A rollback leaves the list alone.
 
-use crate::sys::keep as region;
+use crate::sys::preserved_memory as region;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 
 /// A struct of words and its forms as an array: the fields are named once.

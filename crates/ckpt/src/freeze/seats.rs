@@ -29,7 +29,6 @@
 //! noted context before the keeper's acquiring compare-and-swap. [`Keep::counter`](crate::keep::Keep) only
 //! wakes the keeper.
 
-use crate::again::{self, Due};
 use crate::keep::{self, Keep};
 use crate::logical_threads::{self, LogicalThread};
 use crate::own_state::{Changes, Own};
@@ -38,7 +37,8 @@ use crate::say;
 use crate::sys;
 use crate::sys::host::{self, Identity};
 use crate::sys::midway::Where;
-use crate::sys::{cpu_time, futex, midway, pending, signals, syscall};
+use crate::sys::{cpu_time, futex, midway, pending_signals, signals, syscall};
+use crate::syscall_restart::{self, Due};
 use core::arch::naked_asm;
 use core::mem::offset_of;
 use core::ptr::NonNull;
@@ -110,7 +110,7 @@ pub struct Seat {
     pub going: AtomicU32,
     /// Is it the thread that the program began with?
     pub initial: AtomicU32,
-    /// Does the thread stand at a place where memory is dead (ckpt/control/place.rs)?
+    /// Does the thread stand at a place where memory is dead (ckpt/control/checkpoint_site.rs)?
     pub standing: AtomicU32,
     /// Has libc made the frozen thread?
     pub libcs: AtomicU32,
@@ -129,7 +129,7 @@ impl Seat {
     /// Gives the seat a stack, once.
     fn ensure_stack(&self) -> bool {
         if self.stack.load(Relaxed) == 0 {
-            let Some(p) = sys::keep::pages(STACK) else { return false };
+            let Some(p) = sys::preserved_memory::pages(STACK) else { return false };
             self.stack.store(p as usize + STACK - 64, Relaxed);
         }
         true
@@ -149,7 +149,7 @@ impl Seat {
         let of_the_pool = thr.is_some_and(|t| t.is_worker());
         self.initial.store(u32::from(!of_the_pool && crate::keep::is_initial(tid)), Relaxed);
         self.state.store(RUNNING, Relaxed);
-        self.standing.store(crate::asking::AWAY, Relaxed);
+        self.standing.store(crate::request_protocol::AWAY, Relaxed);
         self.order.store(NONE, Relaxed);
         self.host.store(tid, Release);
         true
@@ -157,7 +157,7 @@ impl Seat {
 
     /// The seat is free again.
     pub fn leave(&self) {
-        self.standing.store(crate::asking::AWAY, Relaxed);
+        self.standing.store(crate::request_protocol::AWAY, Relaxed);
         self.host.store(0, Relaxed);
         self.thread.store(core::ptr::null_mut(), Release);
     }
@@ -240,7 +240,7 @@ impl Seat {
 
     /// Makes a new host for this seat, which waits for its order. Its id, if the system grants it.
     pub fn make_host(&self) -> Option<u32> {
-        let stack = sys::keep::pages(host::STACK_BYTES)?;
+        let stack = sys::preserved_memory::pages(host::STACK_BYTES)?;
         if !self.ensure_stack() {
             return None;
         }
@@ -280,7 +280,7 @@ pub fn signal() -> i32 {
 pub fn signals() -> u64 {
     [signal(), signals::stop_signal(), crate::sys::follow::signal()]
         .into_iter()
-        .fold(0, |set, s| set | pending::bit(s))
+        .fold(0, |set, s| set | pending_signals::bit(s))
 }
 
 /// Installs the freeze signal's handler.
@@ -428,7 +428,7 @@ pub fn wait_goes_on(context: usize, due: Option<&Due>) {
     let ours = crate::suspend::ours();
     let due = k.and_then(own).map(|s| &s.due).or(due);
     // SAFETY: the handler's context.
-    unsafe { again::go_on(context, due, ours, || signals::has_handlers(ours | signals())) };
+    unsafe { syscall_restart::go_on(context, due, ours, || signals::has_handlers(ours | signals())) };
 }
 
 /// Notes the context; null if the thread has no seat.
@@ -437,7 +437,7 @@ extern "C" fn arrive(context: usize) -> *const Seat {
     let seat = own(k);
     let (due, ours) = (seat.map(|s| &s.due), crate::suspend::ours());
     // SAFETY: the handler's context.
-    unsafe { again::go_on(context, due, ours, || k.freeze.handlers.load(Relaxed) != 0) };
+    unsafe { syscall_restart::go_on(context, due, ours, || k.freeze.handlers.load(Relaxed) != 0) };
     if k.freeze.started.load(Acquire) == 0 {
         crate::requests::look(k);
     }

@@ -7,11 +7,11 @@
 //! jumps, changes of host and checkpoints. The program is told that it blocks the two. What is *sent* to such
 //! a thread waits as it would: the handler (recover/stop.rs) sends it once more and blocks it in earnest.
 //!
-//! Programs that are executed get the mask that the program has set (executed.rs).
+//! Programs that are executed get the mask that the program has set (exec.rs).
 //!
 //! Known to differ: what a thread is sent after the program has put a handler of its own in place of ours.
 
-use crate::sys::{follow, pending, signals};
+use crate::sys::{follow, pending_signals, signals};
 use core::ffi::c_int;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use libc::sigset_t;
@@ -24,12 +24,12 @@ static ANY: AtomicBool = AtomicBool::new(false);
 
 /// Both.
 pub fn set() -> u64 {
-    SIGNALS.into_iter().fold(0, |set, s| set | pending::bit(s))
+    SIGNALS.into_iter().fold(0, |set, s| set | pending_signals::bit(s))
 }
 
 /// What stands for them in a mask.
 fn mark() -> u64 {
-    pending::bit(follow::signal())
+    pending_signals::bit(follow::signal())
 }
 
 /// Does a thread with this mask block them, as far as the program knows?
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn what_stands_for_them_in_a_mask() {
-        let (before, usr) = (signals::set_mask(0), pending::bit(libc::SIGUSR1));
+        let (before, usr) = (signals::set_mask(0), pending_signals::bit(libc::SIGUSR1));
         // Without handlers of ours nothing is different.
         assert_eq!(left_open(libc::SIG_BLOCK, set() | usr), set() | usr);
         ANY.store(true, Relaxed);
@@ -83,7 +83,7 @@ mod tests {
         assert!(are_blocked(signals::block(0)));
         assert_eq!(left_open(libc::SIG_UNBLOCK, usr), usr);
         assert_eq!(left_open(libc::SIG_UNBLOCK, set()), set() | mark());
-        let (segv, bus) = (pending::bit(libc::SIGSEGV), pending::bit(libc::SIGBUS));
+        let (segv, bus) = (pending_signals::bit(libc::SIGSEGV), pending_signals::bit(libc::SIGBUS));
         assert_eq!(left_open(libc::SIG_UNBLOCK, segv), segv | mark());
         assert_eq!(signals::block(0), mark() | usr | bus, "the other one stays blocked");
         // SAFETY: zeros are a set.

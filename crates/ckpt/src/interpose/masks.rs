@@ -1,5 +1,6 @@
 //! Threads that block all signals, as helpers of libraries do which leave them to the program's other threads (GLib, ZeroMQ, libuv), must be found by a freeze all the
-//! same. So our signals stay out of the sets that the program blocks, or waits for: its calls lead here (sys/glibc/tables.rs).
+//! same. So our signals stay out of the sets that the program blocks, or waits for: its calls lead here
+//! (sys/glibc/got.rs).
 //!
 //! Sets that libc passes to the kernel by itself are as they were: while it makes a thread, in its own helpers (`timer_create` with SIGEV_THREAD, asynchronous
 //! input and output), and those of handlers (`sa_mask`). A thread that blocks the freeze signal there is waited for, or there is no checkpoint.
@@ -7,12 +8,12 @@
 //! It begins when the library is loaded: such helpers may be there before the first region, with which checkpoints begin.
 
 use crate::attributes::memory_advice;
-use crate::journal::calls;
+use crate::journal::file_calls;
 use crate::sys::door::Door;
+use crate::sys::got::{self, Instead, calls_instead};
 use crate::sys::lock::Locked;
-use crate::sys::tables::{self, Instead, calls_instead};
 use crate::sys::{maps, signals};
-use crate::{executed, lost, seats, suspend, system_v};
+use crate::{exec, lost, seats, suspend, system_v};
 use core::ffi::{c_int, c_void};
 use libc::{epoll_event, sigset_t, timespec};
 
@@ -42,7 +43,7 @@ impl Filtered {
         unsafe {
             let mut own = Self::of(set);
             if own.1 {
-                executed::asks(how, *set.cast::<u64>());
+                exec::asks(how, *set.cast::<u64>());
                 let word = (&raw mut own.0).cast::<u64>();
                 *word = lost::left_open(how, *word);
             }
@@ -70,7 +71,7 @@ macro_rules! calls_with_sets {
                 let r = real();
                 $(if r == 0 {
                     if !$set.is_null() {
-                        executed::has_asked();
+                        exec::has_asked();
                     }
                     // SAFETY: libc's function has written it.
                     unsafe { lost::tell($old) }
@@ -99,7 +100,7 @@ static SEEN: Locked<Vec<(usize, u64)>> = Locked::new(Vec::new());
 pub(crate) fn begin() {
     let before = signals::block_all();
     signals::set_mask(before & !seats::signals());
-    executed::began(before);
+    exec::began(before);
     all().iter().for_each(Instead::learn);
     look();
 }
@@ -107,7 +108,7 @@ pub(crate) fn begin() {
 /// Makes the calls of objects lead here that have been loaded since. Once there are checkpoints they see to it.
 pub(crate) fn look() {
     let (maps, door, list) = (maps::all(), Door::open(), all());
-    for object in tables::objects(&maps) {
+    for object in got::objects(&maps) {
         let new = SEEN.with(|seen| {
             let it = (object.start, object.inode);
             let new = !seen.contains(&it);
@@ -115,7 +116,7 @@ pub(crate) fn look() {
             new
         });
         if new {
-            tables::lead(&maps, object, &list, &door);
+            got::lead(&maps, object, &list, &door);
         }
     }
 }
@@ -124,10 +125,10 @@ fn all() -> Vec<Instead> {
     [
         instead(),
         suspend::instead(),
-        executed::calls(),
+        exec::calls(),
         system_v::instead(),
         memory_advice::instead(),
-        vec![calls::of_dlopen()],
+        vec![file_calls::of_dlopen()],
     ]
     .concat()
 }

@@ -1,9 +1,9 @@
 //! When a checkpoint is tried: how long it is from one to the next, what follows the one that was asked for,
 //! and how often an attempt is put off.
 
-use crate::crew;
 use crate::image::state::Then;
 use crate::keep;
+use crate::keeper_crew;
 use crate::requests;
 use crate::settings::Settings;
 use crate::sys::{syscall, time};
@@ -79,7 +79,7 @@ impl Schedule {
     /// with PROMP_CKPT_INTERVAL=auto the interval goes by that.
     pub(super) fn taken(&mut self, stop_ns: u64) -> u64 {
         let cpu_ns = time::of_thread_ns(syscall::gettid()).saturating_sub(self.began_cpu_ns);
-        let cost_ns = stop_ns + cpu_ns / crew::cpus();
+        let cost_ns = stop_ns + cpu_ns / keeper_crew::cpus();
         if let Some(mtbf_ns) = self.mtbf_ns {
             self.lately_ns = interval::smoothed_ns(self.lately_ns, cost_ns);
             self.interval_ns = interval::daly_ns(self.lately_ns, mtbf_ns).max(LEAST_NS);

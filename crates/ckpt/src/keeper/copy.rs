@@ -3,7 +3,7 @@
 //! checksums.
 
 use super::Keeper;
-use super::ahead::Ahead;
+use super::precopy::Ahead;
 use crate::busy::Busy;
 use crate::contents::Opened;
 use crate::image::{self, Entry, Map, PAGE};

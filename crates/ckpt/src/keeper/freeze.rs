@@ -7,7 +7,7 @@ use crate::resources::resource::No;
 use crate::runtime::runtime;
 use crate::seats::{self, GO, Seat};
 use crate::settings::Strangers;
-use crate::sys::{futex, pending, signals, silence, syscall, time};
+use crate::sys::{futex, pending_signals, signals, silence, syscall, time};
 use core::sync::atomic::{Ordering::*, fence};
 
 /// How long threads may take to answer the freeze signal.
@@ -143,7 +143,7 @@ fn is_silent((s, tid): &&(&'static Seat, u32)) -> bool {
 /// it. Twice does no harm: where no freeze is on its way it does nothing.
 fn send_again(called: &[(&'static Seat, u32)]) {
     for (_, tid) in called.iter().filter(is_silent) {
-        if pending::of_host(*tid, 0) & pending::bit(seats::signal()) == 0 {
+        if pending_signals::of_host(*tid, 0) & pending_signals::bit(seats::signal()) == 0 {
             syscall::tgkill(*tid, seats::signal());
         }
     }

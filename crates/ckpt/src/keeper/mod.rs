@@ -4,29 +4,29 @@
 //! How a checkpoint is taken, and why nobody writes between: README.md, "The protocol". Writing to disk comes
 //! after all threads go on.
 
-mod ahead;
 mod attempts;
-pub(crate) mod contained;
+mod concurrent_copy;
 mod copy;
-mod dead;
+mod dead_pages;
 mod freeze;
 mod poison;
+mod precopy;
+pub(crate) mod program_copies;
 mod ready;
 mod restore;
 mod rewind;
-mod running;
 mod strangers;
 mod take;
 
-use crate::crew::Crew;
 use crate::image::state::Then;
 use crate::image::{self, Description};
 use crate::keep::{self, Keep};
+use crate::keeper_crew::Crew;
 use crate::lookout::Lookout;
 use crate::requests;
 use crate::resources::resource::No;
 use crate::resources::table::Resources;
-use crate::rewind::ASKED;
+use crate::rewind_request::ASKED;
 use crate::say;
 use crate::seats::Seat;
 use crate::settings::{Copying, Settings};
@@ -34,13 +34,13 @@ use crate::staging::Staging;
 use crate::store::Store;
 use crate::sys;
 use crate::sys::door::Door;
-use crate::sys::{allowed, futex, signals, syscall, time, watch};
+use crate::sys::{death_watch, futex, initial_affinity, signals, syscall, time};
 use crate::taken::TakenList;
 use crate::tracker::Tracker;
 use attempts::Schedule;
-use contained::MappedFiles;
 use core::sync::atomic::Ordering::*;
 use freeze::Freezer;
+use program_copies::MappedFiles;
 use std::sync::Arc;
 
 /// When something is under way: tried again after this time.
@@ -61,8 +61,8 @@ pub(crate) struct Keeper {
     crew: Crew,
     /// There is somebody who attends to threads that wait to write.
     guarded: bool,
-    stopped: running::Stopped,
-    ahead: Option<ahead::Ahead>,
+    stopped: concurrent_copy::Stopped,
+    ahead: Option<precopy::Ahead>,
     /// A checkpoint has needed much more staging memory than there was; the next one may again.
     grows: bool,
     /// The generation after which it was tried to note what had changed.
@@ -70,7 +70,7 @@ pub(crate) struct Keeper {
     ready: ready::Ready,
     schedule: Schedule,
     /// Threads at a place where memory is dead.
-    standing: dead::Standing,
+    standing: dead_pages::Standing,
     /// Who looks out for reads of what the last checkpoint does without.
     lookout: Option<&'static Lookout>,
     /// Is the initial thread alone in the program, in serial code, while all are frozen?
@@ -108,13 +108,13 @@ impl Keeper {
             staging: Staging::default(),
             crew: Crew::default(),
             guarded: false,
-            stopped: running::Stopped::default(),
+            stopped: concurrent_copy::Stopped::default(),
             ahead: None,
             grows: true,
             tried: None,
             ready: ready::Ready::new(settings.copying, &store.slots()),
             schedule: Schedule::new(&settings),
-            standing: dead::Standing::default(),
+            standing: dead_pages::Standing::default(),
             lookout: None,
             alone: false,
             answered: false,
@@ -156,7 +156,7 @@ impl Keeper {
         let mut due = time::now_ns() + self.schedule.interval_ns;
         loop {
             let bell = k.bell.load(Acquire);
-            watch::look_after();
+            death_watch::look_after();
             if k.failed.load(Acquire) > 0 {
                 self.roll_back();
                 due = time::now_ns() + self.schedule.interval_ns;
@@ -176,7 +176,7 @@ impl Keeper {
             let is_late = now >= due + if self.has_places() { self.schedule.interval_ns / 2 } else { 0 };
             if !wanted && now >= due && !is_late {
                 let until = due + self.schedule.interval_ns / 2;
-                futex::wait_until(&k.bell, bell, until.min(now + watch::LOOK_NS));
+                futex::wait_until(&k.bell, bell, until.min(now + death_watch::LOOK_NS));
                 continue;
             }
             if wanted || is_late {
@@ -191,8 +191,8 @@ impl Keeper {
             let again = self.make_ready(due);
             let until = due.min(noting).min(again);
             while k.bell.load(Acquire) == bell && time::now_ns() < until {
-                futex::wait_until(&k.bell, bell, until.min(time::now_ns() + watch::LOOK_NS));
-                watch::look_after();
+                futex::wait_until(&k.bell, bell, until.min(time::now_ns() + death_watch::LOOK_NS));
+                death_watch::look_after();
             }
         }
     }
@@ -317,6 +317,6 @@ pub(crate) unsafe extern "C" fn main(arg: usize) -> ! {
     k.hosts.own[0].store(syscall::gettid(), Relaxed);
     signals::block_all();
     crate::sys::follow::begin();
-    allowed::use_all();
+    initial_affinity::use_all();
     start.work()
 }

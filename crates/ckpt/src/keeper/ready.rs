@@ -15,7 +15,7 @@ use crate::say;
 use crate::settings::Copying;
 use crate::slots::Slots;
 use crate::sys;
-use crate::sys::keep::{self, FILLER, FILLER_SIZE};
+use crate::sys::preserved_memory::{self, FILLER, FILLER_SIZE};
 use crate::sys::time;
 use crate::tracker::changed;
 use core::sync::atomic::Ordering::*;
@@ -153,7 +153,7 @@ impl Keeper {
 
 /// Provides what is written. False if the system has no memory for it.
 fn fill() -> bool {
-    let usable = keep::commit(FILLER, FILLER_SIZE);
+    let usable = preserved_memory::commit(FILLER, FILLER_SIZE);
     if usable {
         // SAFETY: memory of ours, just made usable, that only the keeper uses. As one huge page a third of writing it is spared: its pages are not looked up
         // one by one.

@@ -3,13 +3,13 @@
 use super::{Keeper, No};
 use crate::image::{self, Context, Entry, Map, PAGE};
 use crate::resources::resource::Back;
-use crate::rewind::NO;
+use crate::rewind_request::NO;
 use crate::runtime::{WentBack, runtime};
 use crate::seats::{self, LEAVE, PARK, Seat, TAKE};
 use crate::sys;
 use crate::sys::{cpu_time::Used, futex, guards, host, mutexes, out, syscall, time};
 use crate::tracker::Run;
-use crate::{apart, attributes, children, ends, keep, memory, ranges, say, vdso, xsave};
+use crate::{attributes, children, ends, irreversible_calls, keep, memory, ranges, say, vdso, xsave};
 use core::sync::atomic::Ordering::*;
 
 /// How long a rollback tries to stop all threads. A checkpoint can do without one that comes or goes and
@@ -41,7 +41,7 @@ impl Keeper {
         k.rewind.asked.store(NO, Relaxed);
         let ended = children::end_children().unwrap_or_else(|why| stop(&why));
         let others = ended > 0 || self.resources.children.have_ended();
-        if let Some(what) = apart::what() {
+        if let Some(what) = irreversible_calls::what() {
             stop(what);
         }
         if let Some(why) = k.journal.no_way_back(self.last.era) {
@@ -70,7 +70,7 @@ impl Keeper {
                 Ok(s) => return Ok(s),
                 Err(No::Refused(why)) if time::now_ns() - began > PATIENCE_NS => return Err(why),
                 Err(_) => {
-                    crate::sys::watch::look_after();
+                    crate::sys::death_watch::look_after();
                     let bell = k.bell.load(Acquire);
                     futex::wait_until(&k.bell, bell, time::now_ns() + PAUSE_NS);
                 }

@@ -1,9 +1,10 @@
-//! Going back because somebody asks, without a failure (ckpt/memory/rewind.rs): done where nothing has
-//! happened since the checkpoint that others could see, or that could not be undone; else the threads go on.
+//! Going back because somebody asks, without a failure (ckpt/memory/rewind_request.rs): done where nothing
+//! has happened since the checkpoint that others could see, or that could not be undone; else the threads go
+//! on.
 
 use super::Keeper;
 use crate::keep::{self, Keep};
-use crate::rewind::{ASKED, NO, REFUSED};
+use crate::rewind_request::{ASKED, NO, REFUSED};
 use crate::say;
 use crate::seats::Seat;
 use crate::sys::{futex, maps, time};

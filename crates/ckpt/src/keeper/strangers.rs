@@ -1,10 +1,10 @@
 //! Threads that are not the runtime's: those that the program has made itself.
 //!
-//! One that computes, or waits for what goes back with it (`sys/kernel/waiting.rs`: another thread, a time, a
-//! signal, something to read), is saved and rolled back like the others. What one waits for in another
-//! system call may lie outside of the process (a lock of a file, a driver) and does not go back with it,
-//! which only the user can judge: then a checkpoint is refused, unless PROMP_CKPT_THREADS=all says that it
-//! may be saved. It is looked at before the freeze: a thread that begins to wait in between is one that
+//! One that computes, or waits for what goes back with it (`sys/kernel/blocking_call.rs`: another thread, a
+//! time, a signal, something to read), is saved and rolled back like the others. What one waits for in
+//! another system call may lie outside of the process (a lock of a file, a driver) and does not go back with
+//! it, which only the user can judge: then a checkpoint is refused, unless PROMP_CKPT_THREADS=all says that
+//! it may be saved. It is looked at before the freeze: a thread that begins to wait in between is one that
 //! computed, and what its call could lead to outside (a socket, a child, a device) is refused for its own
 //! sake.
 //!
@@ -14,13 +14,13 @@
 
 use super::freeze::Freezer;
 use crate::keep;
-use crate::notified;
 use crate::resources::resource::No;
 use crate::seats::Seat;
 use crate::settings::Strangers;
+use crate::sigev_thread;
 use crate::sys;
-use crate::sys::waiting::{self, Waits};
-use crate::sys::{pending, syscall, time};
+use crate::sys::blocking_call::{self, Waits};
+use crate::sys::{pending_signals, syscall, time};
 use core::sync::atomic::Ordering::*;
 
 const BLOCKS: &str = "a thread of the program's own blocks signals";
@@ -71,17 +71,17 @@ impl Freezer {
 
     /// Is there no checkpoint while the program has this thread of its own?
     fn stands_in_the_way(&mut self, tid: u32) -> Option<No> {
-        if self.saved == Strangers::All || notified::is_helper(tid) {
+        if self.saved == Strangers::All || sigev_thread::is_helper(tid) {
             return None;
         }
-        let waits = waiting::of(tid);
+        let waits = blocking_call::of(tid);
         let saved = self.saved == Strangers::Inside && waits == Waits::Inside;
         (!saved).then(|| self.stranger(tid, &own(tid, waits)))
     }
 
     /// Thread `tid` was made while the others were stopped.
     pub(super) fn newcomer(&mut self, tid: u32) -> No {
-        self.stranger(tid, &own(tid, waiting::of(tid)))
+        self.stranger(tid, &own(tid, blocking_call::of(tid)))
     }
 
     /// Kernel thread `tid` cannot be saved. If it is a worker that is being made, or a failed host, that is
@@ -123,7 +123,7 @@ impl Stranger {
 
 /// Does thread `tid` wait for something else than a CPU, a page or its end?
 fn sleeps(tid: u32) -> bool {
-    pending::status(tid).is_some_and(|s| s.lines().any(|l| l.starts_with("State:\tS")))
+    pending_signals::status(tid).is_some_and(|s| s.lines().any(|l| l.starts_with("State:\tS")))
 }
 
 /// Why there is no checkpoint with a thread of the program's own.
@@ -167,5 +167,6 @@ pub(super) fn has_ended(s: &Seat) -> bool {
 
 /// Does thread `tid` block the freeze signal now?
 fn blocks_signals(tid: u32) -> bool {
-    pending::set_of(tid, "SigBlk").is_none_or(|m| m & pending::bit(crate::seats::signal()) != 0)
+    pending_signals::set_of(tid, "SigBlk")
+        .is_none_or(|m| m & pending_signals::bit(crate::seats::signal()) != 0)
 }

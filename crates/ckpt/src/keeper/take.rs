@@ -1,9 +1,9 @@
 //! Taking a checkpoint.
 
-use super::ahead::WORTH_IT;
+use super::concurrent_copy::Running;
 use super::copy::Held;
+use super::precopy::WORTH_IT;
 use super::rewind::ABOUT_TO_STOP;
-use super::running::Running;
 use super::{Keeper, No};
 use crate::busy::{BLOCK, Busy};
 use crate::cow::{CLOSED, PLACES};
@@ -14,7 +14,7 @@ use crate::runtime::runtime;
 use crate::seats::Seat;
 use crate::store::Committed;
 use crate::sys;
-use crate::sys::{asked, pending, signals, syscall, time};
+use crate::sys::{pending_signals, signals, syscall, thread_count_queries, time};
 use crate::taken::Taken;
 use crate::{attributes, ends, journal, keep, memory, ranges, requests, say, timers, vdso};
 use core::sync::atomic::Ordering::*;
@@ -233,7 +233,7 @@ impl Keeper {
         }
         self.resources.save(&process, &mut about)?;
         let journal = &keep::get().journal;
-        if journal::calls::catch(journal, &about.maps, &self.door) {
+        if journal::file_calls::catch(journal, &about.maps, &self.door) {
             return Err(No::Later); // not for a thread that is in the loader for a moment
         }
         journal.next_era(self.settings.files);
@@ -250,7 +250,8 @@ impl Keeper {
         let each = || about.contexts.iter().map(|c| c.attributes.pending);
         // What a timer has sent comes with more than a number.
         let of_timers = timers::signals_of(about);
-        let sent = || each().fold(pending::set_of(0, "ShdPnd").unwrap_or(0), |set, p| set | p) & of_timers;
+        let sent =
+            || each().fold(pending_signals::set_of(0, "ShdPnd").unwrap_or(0), |set, p| set | p) & of_timers;
         let waits = |(waiting, s): (u64, &&Seat)| waiting & !s.blocked() != 0;
         if self.schedule.waits_for_signals(each().zip(seats).any(waits) || sent() != 0) {
             return Err(No::Later);
@@ -259,7 +260,7 @@ impl Keeper {
             return Err(No::Refused("the signal of a timer waits for a thread".into()));
         }
         let waiting = each().fold(about.pending, |set, p| set | p);
-        match pending::of_set(waiting).find(|s| *s >= libc::SIGRTMIN()) {
+        match pending_signals::of_set(waiting).find(|s| *s >= libc::SIGRTMIN()) {
             None => Ok(()),
             Some(s) => Err(No::Refused(format!("signal {s} waits for a thread"))),
         }
@@ -286,7 +287,9 @@ impl Keeper {
             registers: image::xsave::here(),
             clocks: image::Clocks::now(),
             alone: self.alone,
-            asked: asked::all().map(|(routine, at)| Asked { routine: routine.into(), at }).collect(),
+            asked: thread_count_queries::all()
+                .map(|(routine, at)| Asked { routine: routine.into(), at })
+                .collect(),
             ..Description::default()
         }
     }

@@ -8,7 +8,7 @@
 
 use crate::image::{Object, OpenFile, Watched};
 use crate::sys;
-use crate::sys::allowed;
+use crate::sys::initial_affinity;
 use crate::sys::syscall::{CpuSet, getpid, high};
 use crate::sys::time;
 use std::fs;
@@ -65,11 +65,11 @@ impl Anonymous {
 /// Runs on each CPU for as long as it may take it to be told of a timer: one that runs, runs the interrupt first.
 fn tell_all_cpus() {
     let until = |ns| while time::now_ns() < ns {};
-    for cpu in allowed::at_load().iter().flat_map(|set| set.cpus()) {
+    for cpu in initial_affinity::at_load().iter().flat_map(|set| set.cpus()) {
         CpuSet::of(&[cpu]).apply(0);
         until(time::now_ns() + LATE_NS);
     }
-    allowed::use_all();
+    initial_affinity::use_all();
 }
 
 fn unclear(name: &str) -> String {

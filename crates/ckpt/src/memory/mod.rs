@@ -2,15 +2,15 @@
 
 pub(crate) mod anonymous;
 pub(crate) mod cow;
-pub(crate) mod crew;
-pub mod rewind;
+pub(crate) mod keeper_crew;
+pub mod rewind_request;
 pub(crate) mod shared;
 pub(crate) mod staging;
 pub(crate) mod tracker;
 
 use crate::image::Map;
 use crate::sys;
-use crate::sys::{keep, maps};
+use crate::sys::{maps, preserved_memory};
 
 /// Why there are no mappings.
 pub(crate) const NO_MAPS: &str =
@@ -24,7 +24,10 @@ pub(crate) fn mappings() -> Vec<Map> {
 }
 
 fn is_foreign(m: &Map) -> bool {
-    keep::holds(m.start) || m.path.starts_with("[v") || m.path == "[uprobes]" || crate::vdso::is_former(m)
+    preserved_memory::holds(m.start)
+        || m.path.starts_with("[v")
+        || m.path == "[uprobes]"
+        || crate::vdso::is_former(m)
 }
 
 /// Which of `all` mappings are shared memory that is put back in its own way? (shared/) What is only read of
@@ -91,7 +94,7 @@ pub(crate) fn reshape(want: &[Map], brk: usize) -> Result<(), String> {
                     return Err(format!("the memory at {a:x} cannot be given back: {}", sys::why(r)));
                 }
             }
-            // See `renew`, and shared/files.rs.
+            // See `renew`, and shared/file_mappings.rs.
             (_, Some(t)) if is_apart(t) => {}
             (Some(h), Some(t)) if same(h, t) && h.prot == t.prot => {}
             (Some(h), Some(t)) if same(h, t) => {

@@ -6,11 +6,11 @@
 //! long for huge pages as for small ones; the copy is as fast into either (docs/internals/checkpoints.md,
 //! "Cost").
 
-use crate::crew::Crew;
 use crate::image::{Entry, PAGE};
+use crate::keeper_crew::Crew;
 use crate::sys;
-use crate::sys::keep::{self, RESERVED};
 use crate::sys::limits;
+use crate::sys::preserved_memory::{self, RESERVED};
 use crate::sys::time;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*};
 
@@ -93,7 +93,7 @@ impl Staging {
     /// Makes `bytes` usable. Returns how many are.
     fn open(&mut self, bytes: usize) -> usize {
         let at = BASE + self.usable;
-        if bytes > self.usable && keep::commit(at, bytes - self.usable) {
+        if bytes > self.usable && preserved_memory::commit(at, bytes - self.usable) {
             // SAFETY: memory of ours.
             unsafe { sys!(libc::SYS_madvise, at, bytes - self.usable, libc::MADV_NOHUGEPAGE) };
             self.usable = bytes;

@@ -4,7 +4,7 @@
 use super::resource::{Back, Frozen, No, Resource};
 use crate::image::Description;
 use crate::sys;
-use crate::sys::{pending, syscall};
+use crate::sys::{pending_signals, syscall};
 use core::ffi::c_int;
 
 /// By the time of day, by the program's own CPU time, by all of its CPU time: what they send.
@@ -47,7 +47,7 @@ impl Resource for Alarms {
 }
 
 fn set() -> u64 {
-    SIGNALS.iter().fold(0, |set, s| set | pending::bit(*s))
+    SIGNALS.iter().fold(0, |set, s| set | pending_signals::bit(*s))
 }
 
 fn now(which: usize) -> Alarm {
@@ -83,7 +83,7 @@ fn saved() -> (Vec<Alarm>, u64) {
     let mut alarms = all();
     let mut waits = 0;
     for _ in 0..LOOKS {
-        waits = pending::set_of(0, "ShdPnd").unwrap_or(0) & set();
+        waits = pending_signals::set_of(0, "ShdPnd").unwrap_or(0) & set();
         let before = core::mem::replace(&mut alarms, all());
         if before.iter().zip(&alarms).all(|(a, b)| went_on(a, b)) {
             break;
@@ -101,9 +101,9 @@ fn stop() {
         start(which, [0, 0]);
     }
     // What others have sent stays.
-    let mut others: Vec<pending::Info> = Vec::new();
-    while pending::set_of(0, "ShdPnd").unwrap_or(0) & set() != 0 {
-        let Some(info) = pending::take_one(set()) else { break };
+    let mut others: Vec<pending_signals::Info> = Vec::new();
+    while pending_signals::set_of(0, "ShdPnd").unwrap_or(0) & set() != 0 {
+        let Some(info) = pending_signals::take_one(set()) else { break };
         let by_the_kernel = (info[1] as i32) == libc::SI_KERNEL;
         others.extend((!by_the_kernel).then_some(info));
     }

@@ -9,7 +9,7 @@ use crate::image::{self, Entry, Map, OpenFile, PAGE};
 use crate::open_descriptors;
 use crate::store::Store;
 use crate::sys;
-use crate::sys::{locks, syscall};
+use crate::sys::{fcntl_locks, syscall};
 use core::ops::Range;
 use std::os::fd::IntoRawFd;
 
@@ -102,7 +102,7 @@ impl Opened {
         if f.is_readable() {
             return Ok(Self { fd: f.fd, is_ours: false, flags: f.flags });
         }
-        if locks::held(f.inode) {
+        if fcntl_locks::held(f.inode) {
             return Err("it is locked, and open for writing only".into());
         }
         let fd = promp_files::open_again(f.fd, libc::O_RDWR).map_err(|e| e.kind().to_string())?;

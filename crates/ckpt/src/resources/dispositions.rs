@@ -5,7 +5,7 @@ use crate::image::{Description, Disposition};
 use crate::runtime::runtime;
 use crate::seats;
 use crate::sys;
-use crate::sys::{pending, signals, syscall};
+use crate::sys::{pending_signals, signals, syscall};
 
 /// Those of the process. What waits for a thread is the thread's.
 #[derive(Default)]
@@ -21,8 +21,8 @@ impl Resource for Dispositions {
     fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
         // What threads have been sent since, they will be sent again.
         let ours = seats::signals();
-        let waiting = to.hosts.iter().fold(0, |set, tid| set | pending::of_host(*tid, ours));
-        pending::forget(waiting & !pending::set_of(0, "ShdPnd").unwrap_or(0));
+        let waiting = to.hosts.iter().fold(0, |set, tid| set | pending_signals::of_host(*tid, ours));
+        pending_signals::forget(waiting & !pending_signals::set_of(0, "ShdPnd").unwrap_or(0));
         dispose(&about.signals);
         Ok(())
     }
@@ -35,14 +35,14 @@ impl Resource for Dispositions {
 
 /// Signals that have been sent to the process and that everybody blocks, as `blocked` are.
 fn waiting(blocked: u64) -> u64 {
-    if blocked == 0 { 0 } else { pending::set_of(0, "ShdPnd").unwrap_or(0) & blocked }
+    if blocked == 0 { 0 } else { pending_signals::set_of(0, "ShdPnd").unwrap_or(0) & blocked }
 }
 
 /// Sends those in `set` that do not wait.
 fn send(set: u64) {
     if set != 0 {
-        let there = pending::set_of(0, "ShdPnd").unwrap_or(0);
-        pending::of_set(set & !there).for_each(|s| {
+        let there = pending_signals::set_of(0, "ShdPnd").unwrap_or(0);
+        pending_signals::of_set(set & !there).for_each(|s| {
             // SAFETY: plain call.
             unsafe { sys!(libc::SYS_kill, syscall::getpid(), s) };
         });

@@ -7,7 +7,7 @@ use crate::image::{Description, OpenFile, Origin, Peculiarity};
 use crate::journal::links;
 use crate::keep;
 use crate::open_descriptors::{Inherited, length_of, numbers, unread};
-use crate::pipes::own;
+use crate::pipes::own_pipes;
 use crate::sys;
 use std::fs;
 use std::os::fd::{AsRawFd, IntoRawFd};
@@ -102,7 +102,7 @@ fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, St
             ..Default::default()
         });
     }
-    own::look(&mut all)?;
+    own_pipes::look(&mut all)?;
     Ok(all)
 }
 
@@ -197,7 +197,7 @@ fn put_back(saved: &[OpenFile], &Back { ours, new_process, store, .. }: &Back) -
     };
     let left: Vec<bool> = saved.iter().zip(&there).map(elsewhere).collect();
     own_pipes_back(saved, &mut there)?;
-    own::put_back(saved)?;
+    own_pipes::put_back(saved)?;
     for i in 0..saved.len() {
         // Streams that the program has closed itself since come back only if they have a name.
         if !there[i]

@@ -1,7 +1,6 @@
 //! What the kernel knows of the process: a kind is a file, and a row of table.rs.
 
 pub(crate) mod alarms;
-pub(crate) mod apart;
 pub(crate) mod attributes;
 pub(crate) mod children;
 pub(crate) mod command_line;
@@ -11,15 +10,16 @@ pub(crate) mod directories;
 pub(crate) mod dispositions;
 pub(crate) mod file_locks;
 pub(crate) mod files;
+pub(crate) mod irreversible_calls;
 pub(crate) mod journal;
 pub(crate) mod membarriers;
-pub(crate) mod notified;
 pub(crate) mod open_descriptors;
 pub(crate) mod own_state;
 pub(crate) mod pipes;
 pub mod process;
 pub(crate) mod resource;
 pub(crate) mod semaphore_sets;
+pub(crate) mod sigev_thread;
 pub(crate) mod step_files;
 pub(crate) mod streams;
 pub(crate) mod system_v;

@@ -5,12 +5,12 @@
 //! call on there are no checkpoints, and no way back to an older one, neither in the process ([`apart`]) nor
 //! by a restart: that is noted before each call that may change them. Its messages and memory, and queues of
 //! POSIX, which may be nobody's by the next checkpoint, only bar the way back behind their use
-//! (journal/calls.rs).
+//! (journal/file_calls.rs).
 
-use crate::apart;
-use crate::journal::calls::{irrevocably, undisturbed};
+use crate::irreversible_calls;
+use crate::journal::file_calls::{irrevocably, undisturbed};
 use crate::semaphore_sets::{self as sets, Undone};
-use crate::sys::tables::calls_instead;
+use crate::sys::got::calls_instead;
 use crate::sys::{signals, time};
 use crate::{seats, suspend};
 use core::ffi::{c_int, c_long, c_ulong, c_void};
@@ -34,7 +34,7 @@ pub(crate) fn noted<R>(call: impl Fn() -> R) -> R {
 fn used(changes: bool, call: impl Fn() -> c_int) -> c_int {
     let r = if changes { noted(call) } else { call() };
     if r >= 0 {
-        apart::uses_semaphores();
+        irreversible_calls::uses_semaphores();
     }
     r
 }
@@ -46,7 +46,7 @@ fn get([key, count, flags]: [c_int; 3], call: impl Fn() -> c_int) -> c_int {
     }
     let r = noted(call);
     if r >= 0 && !sets::made(r, count) {
-        apart::uses_semaphores();
+        irreversible_calls::uses_semaphores();
     }
     r
 }
@@ -71,7 +71,7 @@ unsafe fn operate(
     const LATER: isize = -(libc::EAGAIN as isize);
     let r = match Undone::of((set, id), operations) {
         Err(()) => return used(true, call),
-        // The call is made again after a freeze as it is (freeze/again.rs).
+        // The call is made again after a freeze as it is (freeze/syscall_restart.rs).
         Ok(None) if limit.given.is_null() => return call(),
         Ok(None) => limit.uninterrupted(|limit| sets::operate(id, operations, limit)),
         Ok(Some(undone)) => loop {
@@ -102,7 +102,7 @@ struct Limit {
 
 impl Limit {
     /// Makes a call that waits, and makes it again after each interruption by signals of ours. As in
-    /// freeze/again.rs: a program that has handlers itself gets EINTR.
+    /// freeze/syscall_restart.rs: a program that has handlers itself gets EINTR.
     fn uninterrupted(&self, call: impl Fn(*const libc::timespec) -> isize) -> isize {
         const INTERRUPTED: isize = -(libc::EINTR as isize);
         loop {

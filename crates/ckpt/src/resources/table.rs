@@ -26,7 +26,7 @@ table! {
     names: super::journal::undo::Names,
     process: super::process::Process,
     membarriers: super::membarriers::Membarriers,
-    apart: super::apart::Apart,
+    apart: super::irreversible_calls::Apart,
     children: super::children::Children,
     command_line: super::command_line::CommandLine,
     semaphore_sets: super::semaphore_sets::SemaphoreSets,

@@ -2,16 +2,16 @@
 //! through checkpoints, with the numbers, the time that was left and the interval that they had.
 //!
 //! The program's calls lead here. What libc's own functions could not do: `SIGEV_THREAD`, whose expirations
-//! libc gives to a helper of its own that blocks all signals and could not be stopped (notified.rs); the
+//! libc gives to a helper of its own that blocks all signals and could not be stopped (sigev_thread.rs); the
 //! number of a thread's former host; expirations that were delivered before a timer was made again.
 
 use super::resource::{Frozen, No, Resource};
 use crate::image::{self, Description};
+use crate::sys::got::calls_instead;
 use crate::sys::lock::Locked;
-use crate::sys::tables::calls_instead;
 use crate::sys::timers::{self, LOCK, Timer, To};
 use crate::sys::{cpu_time, host, mutexes, signals, syscall, time};
-use crate::{keep, notified};
+use crate::{keep, sigev_thread};
 use core::ffi::c_int;
 
 /// For so many timers there is room.
@@ -85,7 +85,7 @@ pub fn after_fork() {
     LOCK.reset();
     OVERRUNS.raw().reset();
     OVERRUNS.with(|all| all.used = 0);
-    notified::after_fork();
+    sigev_thread::after_fork();
 }
 
 /// The event of timer_create(2), with the present number of the host that is meant.
@@ -151,7 +151,7 @@ calls_instead! {
         let clock = cpu_time::for_timer(clock);
     } = |real| match own.filter(|e| e.notify == libc::SIGEV_THREAD && keep::if_on().is_some()) {
         // SAFETY: the caller's arguments.
-        Some(e) => unsafe { notified::create(clock, &e, id) },
+        Some(e) => unsafe { sigev_thread::create(clock, &e, id) },
         None => alone(real),
     };
     fn timer_settime(id: usize, flags: c_int, new: *const Spec, old: *mut Spec) -> c_int {
@@ -174,7 +174,7 @@ calls_instead! {
         let r = real();
         if let (0, Some(id)) = (r, number(id)) {
             OVERRUNS.with(|all| all.remove(id));
-            notified::removed(id);
+            sigev_thread::removed(id);
         }
         r
     });
@@ -281,5 +281,5 @@ fn saved(hosts: &[(u32, usize)]) -> Vec<image::Timer> {
 /// The signals by which they tell, a bit a signal.
 pub(crate) fn signals_of(about: &Description) -> u64 {
     let telling = about.timers.iter().filter(|t| t.notifies && (1..65).contains(&t.signal));
-    telling.fold(0, |set, t| set | crate::sys::pending::bit(t.signal))
+    telling.fold(0, |set, t| set | crate::sys::pending_signals::bit(t.signal))
 }

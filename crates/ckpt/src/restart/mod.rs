@@ -5,14 +5,14 @@
 //! before the program has done anything: the keeper replaces its memory by the checkpoint's and its first
 //! host takes the saved context up.
 
-pub mod layout;
+pub mod library_layout;
 pub mod vdso;
 pub mod xsave;
 
 use crate::begin::Start;
-use crate::keeper::{Keeper, contained};
+use crate::keeper::{Keeper, program_copies};
 use crate::open_descriptors::{Inherited, behind, numbers};
-use crate::pipes::sent::private;
+use crate::pipes::sent::private_pipe;
 use crate::runtime::runtime;
 use crate::say;
 use crate::seats::Seat;
@@ -20,11 +20,11 @@ use crate::store::Store;
 use crate::sys;
 use crate::sys::lock::Locked;
 use crate::sys::objects::{self, Object};
-use crate::sys::{host, keep as region, maps, midway, signals, syscall};
+use crate::sys::{host, maps, midway, preserved_memory as region, signals, syscall};
 use crate::whose::{self, Whose};
 use crate::{Settings, attributes, begin, exits, image, keep, masks, memory, requests, streams, taken};
 use core::sync::atomic::Ordering::*;
-use promp_image::{Directory, Generation, fit, kept};
+use promp_image::{Directory, Generation, file_copies, fit};
 use promp_settings::internal::{RESTART, RESTART_INPUT, RESTART_THREADS};
 use promp_settings::{CKPT_DIR, CKPT_SELF_CONTAINED, FT};
 use std::ffi::CString;
@@ -95,18 +95,18 @@ pub fn prepare() -> bool {
             sys!(libc::SYS_personality, now);
         }
     }
-    let own = private::find();
+    let own = private_pipe::find();
     let inherited: Vec<i32> = numbers().into_iter().filter(|fd| !own.contains(fd)).collect();
     streams::begin(&inherited);
     INHERITED.with(|v| *v = behind(inherited));
     attributes::begin();
-    crate::apart::begin();
+    crate::irreversible_calls::begin();
     crate::process::begin();
     if env::get(RESTART.name).is_some() {
         restart();
     }
     if env::is_set(CKPT_SELF_CONTAINED.c_name) {
-        contained::begin();
+        program_copies::begin();
     }
     masks::begin();
     true
@@ -122,7 +122,7 @@ pub unsafe fn execute(environment: *const *const libc::c_char) {
     let text = maps::read_file(c"/proc/thread-self/cmdline").unwrap_or_default();
     let mut arguments: Vec<_> = text.split_inclusive(|&b| b == 0).map(<[u8]>::as_ptr).collect();
     arguments.push(core::ptr::null());
-    sys::allowed::use_all();
+    sys::initial_affinity::use_all();
     // SAFETY: the arguments, each ended by a zero byte, are those of this process; the rest by the caller's
     // promise.
     unsafe { sys!(libc::SYS_execve, path.as_ptr(), arguments.as_ptr(), environment) };
@@ -141,7 +141,7 @@ fn restart() -> ! {
     if !begin::region_ready() {
         refuse("the system does not give the address space for checkpoints");
     }
-    keep::get().dies_with.store(crate::rights::dies_with(), Relaxed);
+    keep::get().dies_with.store(crate::credentials::dies_with(), Relaxed);
     let Some(settings) = crate::settings::again() else { refuse(&format!("{}={dir}", CKPT_DIR.name)) };
     let k = keep::get();
     let first = &k.seats[crate::seats::SEATS - 1];
@@ -166,7 +166,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         }
     };
     let mut g = read().unwrap_or_else(|why| refuse(&why));
-    let moved = kept::moved(&settings.dir, &g.about).unwrap_or_else(|why| refuse(&why));
+    let moved = file_copies::moved(&settings.dir, &g.about).unwrap_or_else(|why| refuse(&why));
     g.about.take_from(&moved);
     if randomised() && memory::vdso() != g.about.vdso {
         refuse(RANDOMISED);
@@ -174,7 +174,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
     let read_since = crate::sys::env::is_set(RESTART_INPUT.c_name);
     let mut said: Vec<String> = moved.iter().map(|m| format!("{} is taken from its copy", m.from)).collect();
     said.extend(streams::fit(&g.about.files, read_since).unwrap_or_else(|why| refuse(&why)));
-    layout::settle(&g.about.maps, libraries).unwrap_or_else(|why| refuse(&why));
+    library_layout::settle(&g.about.maps, libraries).unwrap_or_else(|why| refuse(&why));
     if vdso::settle(&settings.dir, &g.about).unwrap_or_else(|why| refuse(&why)) {
         said.push("this is another kernel than that of the run".into());
     }

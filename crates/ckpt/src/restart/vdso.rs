@@ -6,7 +6,7 @@
 //! refused all the same if a thread may have been interrupted in it by a signal, in whose handler it is:
 //! that is seen by what is on its stack.
 
-use crate::image::{self, Context, Description, Map, MappedFile, kept};
+use crate::image::{self, Context, Description, Map, MappedFile, file_copies};
 use crate::keep;
 use crate::memory;
 use crate::seats::Seat;
@@ -70,13 +70,13 @@ fn known(bytes: &[u8]) -> MappedFile {
     MappedFile { path: "[vdso]".into(), length: bytes.len() as u64, sum: image::sum(bytes), changed: 0 }
 }
 
-/// Keeps a copy of it in `dir`, if there is none; as [`kept::keep`].
+/// Keeps a copy of it in `dir`, if there is none; as [`file_copies::keep`].
 pub fn keep_copy(dir: &Path, which: &MappedFile) -> Result<Option<File>, String> {
     if keep::get().kernel.are_two() {
         return Ok(None);
     }
     let own = vdso::own().ok_or("the kernel does not say where it is")?;
-    kept::keep(dir, which, Some(own.bytes())).map(Some)
+    file_copies::keep(dir, which, Some(own.bytes())).map(Some)
 }
 
 /// In a process that goes on from the checkpoint that `about` describes, with libraries where they were:
@@ -97,9 +97,9 @@ pub fn settle(dir: &Path, about: &Description) -> Result<bool, String> {
         return Ok(false);
     }
     let differs = |why: String| format!("this kernel's vDSO is another one than that of the run, and {why}");
-    let copy = kept::place(dir, kernel);
+    let copy = file_copies::place(dir, kernel);
     let mut old = image::open_directory(dir)
-        .and_then(|folder| kept::read(&folder, dir, kernel))
+        .and_then(|folder| file_copies::read(&folder, dir, kernel))
         .map_err(|why| differs(format!("of that one there is no copy: {why}")))?;
     if known(&old).sum != kernel.sum
         || old.len() % image::PAGE != 0

@@ -2,14 +2,14 @@
 //! nothing to move and compute constructs run in the encountering thread. What remains is the device's
 //! state and the profiling events.
 
-pub mod profile;
+pub mod profiling_interface;
 
 use crate::complain;
 use crate::sys::own::Own;
 use crate::team::hold::guarded;
 use core::fmt::Arguments;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering::Relaxed};
-use profile::Construct;
+use profiling_interface::Construct;
 
 /// acc_device_t.
 pub const NONE: i32 = 0;
@@ -106,7 +106,7 @@ pub(crate) fn default_number() -> i32 {
 }
 
 /// What libgomp does when it is loaded: complains about a malformed ACC_DEVICE_NUM, loads the tools of
-/// ACC_PROFLIB, which get `routines` ([`profile::load_libraries`]).
+/// ACC_PROFLIB, which get `routines` ([`profiling_interface::load_libraries`]).
 pub fn at_load(routines: [usize; 3]) {
     use crate::sys::env::is_set;
     if is_set(c"ACC_DEVICE_NUM")
@@ -115,7 +115,7 @@ pub fn at_load(routines: [usize; 3]) {
         complain!("Invalid value for environment variable ACC_DEVICE_NUM");
     }
     if is_set(c"ACC_PROFLIB") && !crate::sys::env::secure() {
-        profile::load_libraries(routines);
+        profiling_interface::load_libraries(routines);
     }
 }
 
@@ -201,9 +201,13 @@ pub fn init(device_type: i32) {
 
 fn start(device_type: i32, construct: Construct, implicit: bool) {
     select(device_type, -1);
-    let mut event = profile::Event { device_type, implicit, ..profile::Event::of(construct, SYNC) };
+    let mut event = profiling_interface::Event {
+        device_type,
+        implicit,
+        ..profiling_interface::Event::of(construct, SYNC)
+    };
     STARTING.store(true, Relaxed);
-    event.around(profile::DEVICE_INIT, |_| ACTIVE.store(true, Relaxed));
+    event.around(profiling_interface::DEVICE_INIT, |_| ACTIVE.store(true, Relaxed));
     STARTING.store(false, Relaxed);
 }
 

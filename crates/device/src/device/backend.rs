@@ -2,7 +2,7 @@
 //! the constructs and the search for silent errors are written against this trait alone.
 
 use super::signature::{self, Signature};
-use crate::acc::profile::Heard;
+use crate::acc::profiling_interface::Heard;
 use core::ffi::CStr;
 
 /// An address on a device.

@@ -1,13 +1,13 @@
 //! target, target data, enter and exit data, update, over a device's present table.
 
 use super::backend::{Backend, Launch, Queue};
+use super::construct_mappings::{self, Mapped};
 use super::fetch::Copies;
 use super::items::{Item, Items};
 use super::kinds::*;
 use super::map::{self, For};
-use super::mapped::{self, Mapped};
 use super::present::{Id, Table};
-use super::{Device, State, declared, fail, pointers, told};
+use super::{Device, State, attached_pointers, declare_target, fail, observed_device};
 use crate::sys::lock::Locked;
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ type Data = Option<(&'static Device, Mapped)>;
 fn map_and_tell(s: &mut State, backend: &dyn Backend, items: &Items, purpose: For) -> Mapped {
     let mapped = map::map(s, backend, items, purpose, None);
     if purpose != For::Acc {
-        told::mapped(mapped.mappings(&s.table));
+        observed_device::mapped(mapped.mappings(&s.table));
     }
     mapped
 }
@@ -46,7 +46,7 @@ pub fn target(device: &'static Device, func: usize, items: &Items, args: *const 
         s.table.begin_directive();
         let mapped = map_and_tell(s, backend, items, For::Target);
         if device.native {
-            declared::region_begins(s, backend);
+            declare_target::region_begins(s, backend);
         }
         mapped
     };
@@ -54,7 +54,7 @@ pub fn target(device: &'static Device, func: usize, items: &Items, args: *const 
     launch(mapped.args);
     device.with(|s| {
         if device.native {
-            declared::region_ends(s, backend);
+            declare_target::region_ends(s, backend);
         }
         mapped.unmap(s, backend, true, None);
     });
@@ -128,13 +128,14 @@ pub fn exit_data(device: &'static Device, items: &Items) {
         for item in &items.list {
             check(item.kind);
             if matches!(item.kind, DETACH | FORCE_DETACH)
-                && let Some(at) = pointers::detach(&mut s.table, item.addr, item.kind == FORCE_DETACH)
+                && let Some(at) =
+                    attached_pointers::detach(&mut s.table, item.addr, item.kind == FORCE_DETACH)
             {
-                pointers::restore(backend, at, item.addr, None);
+                attached_pointers::restore(backend, at, item.addr, None);
             }
         }
-        let leaving = |item: &Item| mapped::mapping(&s.table, item, leaves(&s.table, item)?);
-        told::mapped(items.list.iter().filter_map(leaving));
+        let leaving = |item: &Item| construct_mappings::mapping(&s.table, item, leaves(&s.table, item)?);
+        observed_device::mapped(items.list.iter().filter_map(leaving));
         s.table.begin_directive();
         let mut held = SmallVec::<[(Id, u64); 2]>::with_capacity(items.list.len());
         let mut copies = Copies::new(&mut s.table, 0);
@@ -170,7 +171,7 @@ pub fn exit_data(device: &'static Device, items: &Items) {
         }
         copies.run(&mut s.table, backend, None);
         for (id, n) in held {
-            mapped::release(backend, &mut s.table, id, n, None);
+            construct_mappings::release(backend, &mut s.table, id, n, None);
         }
     });
 }
@@ -212,7 +213,7 @@ pub fn update(device: &'static Device, items: &Items, purpose: For, queue: Queue
                 ));
             }
             if to {
-                mapped::send(backend, entry, item.addr, item.size, queue);
+                construct_mappings::send(backend, entry, item.addr, item.size, queue);
             }
             if from {
                 copies.add(&s.table, id, (item.addr, item.size), purpose);

@@ -1,10 +1,10 @@
 //! What comes back from a device at a time. A driver's copy takes microseconds, however few bytes it is of:
 //! small neighbours in a block come in one, and are taken apart here.
 
+use super::attached_pointers;
 use super::backend::{Addr, Backend, Queue};
 use super::fail;
 use super::map::For;
-use super::pointers;
 use super::present::{BlockId, Id, Table};
 
 /// Parts up to this size come with their neighbours ...
@@ -47,7 +47,11 @@ impl Copies {
                 self.list.push(Part { block: entry.block, host: from, device, bytes });
             }
         };
-        if purpose == For::Acc { part(start, end) } else { pointers::between(entry, (start, end), part) }
+        if purpose == For::Acc {
+            part(start, end)
+        } else {
+            attached_pointers::between(entry, (start, end), part)
+        }
     }
 
     /// Makes them, in their order. What comes in one piece lies in `staging` meanwhile.

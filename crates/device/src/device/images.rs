@@ -104,7 +104,7 @@ pub(crate) fn is_new(state: &State) -> bool {
 pub(crate) fn load_new(backend: &dyn Backend, state: &mut State) {
     let properties = backend.properties();
     if properties.native {
-        super::declared::refresh(state);
+        super::declare_target::refresh(state);
         return;
     }
     let new: Vec<Image> = IMAGES.with(|v| {

@@ -6,30 +6,30 @@
 //! A device has one lock, held while its table changes and data move, never while a kernel of the host's
 //! functions runs.
 
-pub mod acc;
+pub(crate) mod attached_pointers;
 pub mod backend;
+pub(crate) mod construct_mappings;
 pub mod constructs;
 pub(crate) mod cuda;
-pub(crate) mod declared;
+pub(crate) mod declare_target;
 pub(crate) mod fetch;
+pub mod first_fit;
+pub mod gcc_plugin;
 pub(crate) mod guard;
-pub(crate) mod host;
+pub(crate) mod host_device;
 pub mod images;
 pub mod items;
 pub mod kinds;
 pub mod map;
-pub(crate) mod mapped;
 pub mod native;
+pub(crate) mod observed_device;
+pub mod openacc;
 pub(crate) mod order;
-pub mod plugin;
-pub(crate) mod pointers;
 pub(crate) mod present;
-pub mod ranges;
 pub mod routines;
 pub mod sdc;
 pub(crate) mod separate;
 pub(crate) mod signature;
-pub(crate) mod told;
 
 #[cfg(test)]
 mod tests;
@@ -62,7 +62,7 @@ pub struct State {
     /// declare target link: by the host's variable, its end and where the address of what is mapped goes.
     pub links: BTreeMap<usize, (usize, Addr)>,
     /// Variables of `declare target`, for a device that runs the host's functions.
-    declared: declared::Declared,
+    declared: declare_target::Declared,
     /// How many of the registered images it has looked at.
     loaded: usize,
     /// Is it open? An error stays.
@@ -123,8 +123,10 @@ fn find() {
             }
             // Without an image there is nothing that a plugin could run.
             Which::Auto if images::is_empty() => Vec::new(),
-            Which::Auto => ["nvptx", "gcn"].iter().flat_map(|name| plugin::devices(name, false)).collect(),
-            Which::Plugin(name) => plugin::devices(name, true),
+            Which::Auto => {
+                ["nvptx", "gcn"].iter().flat_map(|name| gcc_plugin::devices(name, false)).collect()
+            }
+            Which::Plugin(name) => gcc_plugin::devices(name, true),
         };
         let devices: Vec<Device> = list
             .into_iter()
@@ -137,7 +139,8 @@ fn find() {
                     _ => Box::new(sdc::Guarded::new(backend, number, settings.clone(), &g.promp.silent)),
                 };
                 let heard = observe::somebody_may_want(Set::TARGETS);
-                let backend = if heard { Box::new(told::Told::new(backend, number)) } else { backend };
+                let backend =
+                    if heard { Box::new(observed_device::Told::new(backend, number)) } else { backend };
                 let native = backend.properties().native;
                 Device { number, backend, native, state: Locked::default() }
             })

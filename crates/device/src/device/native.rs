@@ -5,14 +5,14 @@ use crate::task::lightness::lighten;
 use crate::team::activation::activate;
 use crate::team::barrier_way::Way;
 use crate::team::thread::{Thread, current};
-use crate::team::{pool, region};
+use crate::team::{region, worker_pool};
 
 /// Runs `call` as an initial task; the enclosing regions are not visible in it. `device` is the number of
 /// the device that it runs for, with the ICVs of its initial task; `None` for the host.
 pub fn run(call: (usize, usize), thread_limit: u32, device: Option<(u32, Icvs)>) {
     let thr: &'static Thread = current();
     let (member, task, league, held) = (thr.member(), Some(thr.task()), thr.league.get(), thr.held.get());
-    let team = pool::take_team(1);
+    let team = worker_pool::take_team(1);
     team.size.set(1);
     team.way.set(Way::of(1));
     team.level.set(0);
@@ -38,5 +38,5 @@ pub fn run(call: (usize, usize), thread_limit: u32, device: Option<(u32, Icvs)>)
     thr.set_league(league);
     thr.held.set(held);
     team.size.set(0);
-    pool::give_back_team(team);
+    worker_pool::give_back_team(team);
 }

@@ -9,7 +9,7 @@
 //! is given anew when its range is gone, with another turn, so that an old one finds nothing.
 
 use super::backend::Addr;
-use super::declared::Pointers;
+use super::declare_target::Pointers;
 use super::order::{Order, Spot};
 use std::collections::BTreeMap;
 

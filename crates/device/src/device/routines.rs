@@ -2,9 +2,9 @@
 
 use super::backend::{Backend, Direction};
 use super::fetch::Copies;
-use super::host::Host;
+use super::host_device::Host;
 use super::present::FOR_EVER;
-use super::{Device, all, map, mapped, numbered};
+use super::{Device, all, construct_mappings, map, numbered};
 use crate::icv::{DEFAULT_DEVICE, INITIAL_DEVICE};
 use crate::team::thread::current;
 
@@ -198,7 +198,7 @@ pub fn acc_leave(
                 copies.run(&mut s.table, backend, queue);
             }
             if n > 0 {
-                mapped::release(backend, &mut s.table, id, n, queue);
+                construct_mappings::release(backend, &mut s.table, id, n, queue);
             }
         }
         true

@@ -7,10 +7,10 @@
 //! the host's: the host's version of a function names them directly.
 
 use super::backend::{Addr, Backend, Failed, Image, Launch, Properties, Queue};
-use super::ranges::Ranges;
+use super::first_fit::Ranges;
 use super::signature::{self, Signature};
 use super::{guard, native};
-use crate::icv::{Icvs, env, globals};
+use crate::icv::{Icvs, environment, globals};
 use crate::sys;
 use crate::sys::lock::Locked;
 use std::sync::OnceLock;
@@ -154,7 +154,7 @@ impl Backend for Separate {
     }
 
     fn launch(&self, launch: &Launch, _queue: Queue) -> bool {
-        let icvs = *self.icvs.get_or_init(|| env::of_device(self.number, globals().initial.get()));
+        let icvs = *self.icvs.get_or_init(|| environment::of_device(self.number, globals().initial.get()));
         let run = || native::run((launch.func, launch.block), launch.limit, Some((self.number, icvs)));
         if self.guarded {
             let range = self.memory.with(|m| (m.base, m.usable));

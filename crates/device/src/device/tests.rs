@@ -1,7 +1,7 @@
 //! The kit that every backend must pass, and a backend of a few dozen lines to show what is needed.
 
 use super::backend::{Addr, Backend, Direction, Failed, Image, Launch, Properties, Queue};
-use super::host::Host;
+use super::host_device::Host;
 use super::items::{Item, Items};
 use super::sdc::Guarded;
 use super::separate::Separate;

@@ -5,7 +5,7 @@ use crate::choice::{Choice, Deal};
 use crate::doall::{Loop, Overheads};
 use crate::samples;
 use crate::scaling::Scaling;
-use crate::{Estimate, Profile, Schedule, ways};
+use crate::{Estimate, Profile, Schedule, candidates};
 
 impl Search {
     /// Whose turn it is: forwards in one round and backwards in another, so that of two ways each has as many
@@ -45,10 +45,10 @@ impl Search {
     /// What can be tried of loops too short for a profile: half of the team is fed, …, the first to come does
     /// it all; or blocks. Other schedules are compared when that can be afforded.
     fn short(&mut self, total: u64) {
-        let unknown = ways::different(self.p, self.given, self.may, total);
+        let unknown = candidates::different(self.p, self.given, self.may, total);
         self.near = unknown.into_iter().map(|c| (c, 0.0)).collect();
         let first = if self.may.threads {
-            ways::fewer(self.p, total).collect()
+            candidates::fewer(self.p, total).collect()
         } else if self.may.schedule && self.given != Schedule::BLOCKS && total > 1 {
             vec![Choice { deal: Deal::Blocks, threads: 0 }]
         } else {
@@ -101,16 +101,16 @@ impl Search {
         };
         let choice = self.current();
         let own = time(choice);
-        let all = core::iter::once(Choice::GIVEN).chain(ways::scan(self.p, self.given, self.may));
+        let all = core::iter::once(Choice::GIVEN).chain(candidates::scan(self.p, self.given, self.may));
         let mut all: Vec<(Choice, Estimate)> = all.map(|c| (c, time(c))).collect();
         all.sort_by(|a, b| a.1.mean.total_cmp(&b.1.mean));
-        self.near = ways::rivals(self.p, self.given, total, &all);
+        self.near = candidates::rivals(self.p, self.given, total, &all);
         self.runs = vec![Run::new(choice, Some(own))];
         self.best = 0;
         self.own.clear();
         // What could be better by as much as counts.
         let better = |e: &Estimate| e.mean < own.mean * (1.0 - samples::LEAST);
-        if let Some((c, e)) = ways::first(self.p, &all).filter(|(_, e)| better(e)) {
+        if let Some((c, e)) = candidates::first(self.p, &all).filter(|(_, e)| better(e)) {
             self.runs.push(Run::new(c, Some(e)));
         }
         self.state = State::Trials;
@@ -152,7 +152,8 @@ impl Search {
             let known = *mean > 0.0 && expected > 0.0;
             let more = known.then(|| by(*mean, expected));
             let close = more.is_some_and(|m| m <= 0.01);
-            if close && ways::is_fair(*c, self.p) && !ways::is_as_fair(choice, self.given, self.p) {
+            if close && candidates::is_fair(*c, self.p) && !candidates::is_as_fair(choice, self.given, self.p)
+            {
                 self.check.add_fair(*c, more);
             } else {
                 self.check.add(*c, more);

@@ -23,7 +23,7 @@ const BATCHED_CHUNK: f64 = 9e-9;
 const STAMP: f64 = 25e-9;
 const CPU_CLOCK: f64 = 250e-9;
 const LEAVING: f64 = 30e-9;
-/// Loops that take longer are profiled by CPU clocks (crates/omp/src/work/tune/site.rs).
+/// Loops that take longer are profiled by CPU clocks (crates/omp/src/work/tune/site_table.rs).
 const BY_CPU: f64 = 500e-6;
 /// Chunks above which a trial is not cut short (crates/omp/src/work/tune/deal.rs).
 const FEW: u64 = 64;
@@ -310,7 +310,7 @@ impl Machine {
     }
 }
 
-/// A call site, as crates/omp/src/work/tune/site.rs has it.
+/// A call site, as crates/omp/src/work/tune/site_table.rs has it.
 pub(crate) struct Site {
     pub search: Search,
     given: Schedule,

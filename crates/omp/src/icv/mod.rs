@@ -5,16 +5,16 @@
 pub mod affinity_format;
 pub mod allocators;
 pub mod display;
-pub mod env;
+pub mod environment;
 pub(crate) mod parse;
 pub(crate) mod places;
 pub mod settings;
 pub mod silent;
-pub mod tune;
+pub mod tuner_settings;
 
 pub use promp_settings::devices;
 /// By this name for all who have settings of OpenMP.
-pub use promp_sys::variables as read;
+pub use promp_sys::environment_reader as read;
 
 use crate::sys::own::Own;
 use crate::sys::syscall::CpuSet;

@@ -2,7 +2,7 @@
 //! Those of checkpoints are read by ckpt/control/settings.rs, those of failures by recover/settings.rs.
 
 use super::read::Reader;
-use super::{devices, parse, silent, tune};
+use super::{devices, parse, silent, tuner_settings};
 pub use promp_settings::replay_policy::Replay;
 use promp_settings::save_budget::Budget;
 use promp_settings::{
@@ -65,7 +65,7 @@ pub struct Settings {
     /// PROMP_DEVICES and PROMP_SDC*.
     pub devices: devices::Settings,
     /// PROMP_TUNE and PROMP_TUNE_THREADS.
-    pub tune: tune::Settings,
+    pub tune: tuner_settings::Settings,
     /// What follows from all of them for worksharing constructs.
     pub(crate) constructs: Constructs,
     /// The same without the tuner.
@@ -88,7 +88,7 @@ impl Default for Settings {
             stats: false,
             verbose: 1,
             devices: devices::Settings::default(),
-            tune: tune::Settings::default(),
+            tune: tuner_settings::Settings::default(),
             constructs: Constructs::Proven,
             untuned: Constructs::Proven,
         }
@@ -124,14 +124,14 @@ impl Settings {
                 from.stop(format!("{sdc}=chunks executes chunks again, which {other}={value} forbids"));
             }
         }
-        s.tune = tune::Settings::read(from, s.reproducible);
+        s.tune = tuner_settings::Settings::read(from, s.reproducible);
         s.untuned = match s.replay {
             _ if !s.ft || s.reproducible => Constructs::Plain,
             Replay::Assume | Replay::Functions(_) => Constructs::Always,
             Replay::Proven => Constructs::Proven,
             Replay::Never => Constructs::Vouched,
         };
-        s.constructs = if s.tune.mode == tune::Mode::Off { s.untuned } else { Constructs::Tuned };
+        s.constructs = if s.tune.mode == tuner_settings::Mode::Off { s.untuned } else { Constructs::Tuned };
         s
     }
 }
@@ -142,12 +142,12 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(pairs: &[(&str, &str)]) -> (Settings, Vec<String>, Vec<String>) {
-        crate::sys::variables::of_pairs(pairs, Settings::read)
+        crate::sys::environment_reader::of_pairs(pairs, Settings::read)
     }
 
     #[test]
     fn defaults_are_those_of_the_table() {
-        let (said, warn, stop) = read(&crate::sys::variables::defaults());
+        let (said, warn, stop) = read(&crate::sys::environment_reader::defaults());
         assert!(warn.is_empty() && stop.is_empty(), "{warn:?} {stop:?}");
         assert_eq!(format!("{said:?}"), format!("{:?}", Settings::default()));
         assert_eq!(format!("{:?}", read(&[]).0), format!("{:?}", Settings::default()));

@@ -396,9 +396,9 @@ events! {
     /// A kernel begins on a device, or has ended.
     TargetSubmit { end: bool, teams: u32 } by end: bool;
 
-    /// A thread's host has failed: number of the record (recover/record.rs). Told in a signal handler, of a
-    /// thread that is in the program's code: listeners take no lock and call nothing of the program's. Of
-    /// nobody.
+    /// A thread's host has failed: number of the record (recover/failure_records.rs). Told in a signal
+    /// handler, of a thread that is in the program's code: listeners take no lock and call nothing of the
+    /// program's. Of nobody.
     Failure { record: u32 };
     /// Everything that this failure had destroyed is there again. Likewise.
     Recovery { record: u32 };

@@ -2,7 +2,7 @@
 //! is worth its price. What is measured: across.rs; how it is decided: price.rs.
 
 use super::price::{CALL, LENT, ON, OPEN, Site, again, of_reason, tried_again};
-use super::{SaveKind, pace, point as save_point, proof, sample, unsaved_time, width};
+use super::{SaveKind, cost_clock, point as save_point, proof, sample, unsaved_time, width};
 use crate::team::thread::Thread;
 use crate::upward;
 use core::sync::atomic::Ordering::Relaxed;
@@ -36,7 +36,7 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> i32 {
         _ => false,
     };
     if measured {
-        thr.gauge.across.start(core::ptr::from_ref(site).addr(), pace::ticks());
+        thr.gauge.across.start(core::ptr::from_ref(site).addr(), cost_clock::ticks());
     }
     1
 }
@@ -53,9 +53,9 @@ pub fn waiting(thr: &'static Thread, wait: impl FnOnce()) {
     if !thr.gauge.across.is_on() {
         return wait();
     }
-    let start = pace::ticks();
+    let start = cost_clock::ticks();
     wait();
-    thr.gauge.across.waited(pace::ticks().wrapping_sub(start));
+    thr.gauge.across.waited(cost_clock::ticks().wrapping_sub(start));
 }
 
 /// The end of a call by which iterations wait for each other: a save point, unless these are left out.
@@ -77,10 +77,10 @@ fn save_across(thr: &'static Thread) {
         save_point(thr, SaveKind::After(0));
         return thr.gauge.across.resume(measured);
     }
-    let (start, measured) = (pace::ticks(), thr.gauge.across.pause());
+    let (start, measured) = (cost_clock::ticks(), thr.gauge.across.pause());
     save_point(thr, SaveKind::After(0));
     thr.gauge.across.resume(measured);
-    let now = pace::ticks();
+    let now = cost_clock::ticks();
     // An interruption is not the save point's.
     let took = now.wrapping_sub(start).min(DEAR / 8) + CALL;
     if let Some(found) = thr.gauge.across.took(took, now)
@@ -101,6 +101,6 @@ fn learn(thr: &'static Thread, measured: usize, (cost, time): (u64, u64)) -> Opt
 /// The measurement of such a loop ends here, if there is one.
 #[cold]
 pub(super) fn settle(thr: &'static Thread) {
-    let (measured, found) = thr.gauge.across.settle(pace::ticks());
+    let (measured, found) = thr.gauge.across.settle(cost_clock::ticks());
     learn(thr, measured, found);
 }

@@ -5,7 +5,7 @@
 //! too, and hide any price.
 
 use super::across::Across;
-use super::pace;
+use super::cost_clock;
 use super::price::{CALL, Site};
 use crate::sys::own::Own;
 use crate::sys::time;
@@ -81,7 +81,7 @@ impl Gauge {
 
     /// Is it time to measure a site that saves once more?
     pub(crate) fn measures_again(&self) -> bool {
-        let now = pace::ticks();
+        let now = cost_clock::ticks();
         let is_time = now.wrapping_sub(self.again.get()) > PAUSE;
         if is_time {
             self.again.set(now);
@@ -118,7 +118,7 @@ impl Gauge {
         self.cost.set(0);
         self.savings.set(0);
         self.pass.set(0);
-        self.began.set(pace::ticks());
+        self.began.set(cost_clock::ticks());
     }
 
     /// One more saving: is it one for [`Gauge::measured`]?
@@ -149,7 +149,7 @@ impl Gauge {
         if stands_for == 0 {
             return;
         }
-        let now = pace::ticks();
+        let now = cost_clock::ticks();
         let inside = self.inside.get();
         let time = now.saturating_sub(self.began.get()).saturating_sub(inside);
         // SAFETY: the address of a site, which is static; libraries are not unloaded while a thread is in
@@ -198,9 +198,9 @@ impl Gauge {
         let others = if n >= FIRST { u64::from(one_in) - 1 } else { 0 };
         self.savings.set(n.saturating_add(1));
         self.pass.set(if n + 1 >= FIRST { one_in - 1 } else { 0 });
-        let start = pace::ticks();
+        let start = cost_clock::ticks();
         save();
-        let took = pace::ticks().wrapping_sub(start);
+        let took = cost_clock::ticks().wrapping_sub(start);
         // An interruption, or a page that is touched for the first time, is not the saving's.
         let cost = took.saturating_sub(clock()).min(400 + bytes as u64) + CALL;
         self.inside.set(self.inside.get() + took + others * cost);
@@ -220,8 +220,8 @@ fn clock() -> u64 {
         return known;
     }
     let one = || {
-        let t = pace::ticks();
-        pace::ticks().wrapping_sub(t)
+        let t = cost_clock::ticks();
+        cost_clock::ticks().wrapping_sub(t)
     };
     let least = (0..32).map(|_| one()).min().unwrap_or(1).max(1);
     TAKES.store(least, Relaxed);

@@ -1,6 +1,6 @@
 //! What a logical thread saves, so that its work can be executed again: its private state, here, and old
 //! values (crates/undo); what that may cost (price.rs, site_visits.rs, across_points.rs, measured by
-//! gauge.rs, across.rs and pace.rs, on a credit); and for how long it would have been in vain
+//! gauge.rs, across.rs and cost_clock.rs, on a credit); and for how long it would have been in vain
 //! (unsaved_time.rs). Recovery reads it once the host is gone.
 //!
 //! ## Private state at save points
@@ -16,9 +16,9 @@
 
 pub(crate) mod across;
 pub mod across_points;
+pub(crate) mod cost_clock;
 pub(crate) mod credit;
 pub(crate) mod gauge;
-pub(crate) mod pace;
 pub mod price;
 pub mod proof;
 pub(crate) mod publish;
@@ -30,7 +30,7 @@ pub mod unsaved_time;
 
 pub use saved_state::{Save, SaveKind, Slot};
 
-use crate::proofs::tables;
+use crate::proofs::segment_tables;
 use crate::sys::lock::Locked;
 use crate::sys::maps;
 use crate::team::cpus::cpus;
@@ -112,12 +112,12 @@ fn is_copied(thr: &'static Thread, bytes: usize, copy: impl FnOnce() -> bool) ->
     if !thr.is_in_region() {
         return false; // never executed again
     }
-    let (mut price, budget, began) = (thr.save.price.get(), icv::save_budget(), pace::ticks());
+    let (mut price, budget, began) = (thr.save.price.get(), icv::save_budget(), cost_clock::ticks());
     let covers = |ticks| credit::covers(ticks, width(thr), budget);
     let affords = price.affords(bytes, began, budget, covers);
     let done = affords.and_then(|()| if copy() { Ok(()) } else { Err(NotCopied::NoMemory) });
     match done {
-        Ok(()) => price.pay(bytes, began, pace::ticks(), budget),
+        Ok(()) => price.pay(bytes, began, cost_clock::ticks(), budget),
         Err(why) => {
             let site = site(thr.call.get().0, bytes, why);
             if why == NotCopied::Price {
@@ -149,7 +149,7 @@ fn site(address: usize, bytes: usize, why: NotCopied) -> &'static Site {
     ALL.with(|all| match all.iter().find(|s| (s.0, s.1) == (address, why)) {
         Some(known) => known.2,
         None => {
-            let line = tables::at_entry(address).map(|e| e.place().into());
+            let line = segment_tables::at_entry(address).map(|e| e.place().into());
             let place = line.or_else(|| maps::function_name(address)).unwrap_or_else(|| "?".into());
             let text = CString::new(why.text(&place, bytes)).unwrap_or_default().into_boxed_c_str();
             let made: &'static Site = Box::leak(Box::new(Site::of_private(Box::leak(text))));

@@ -195,7 +195,7 @@ pub static TOO_MUCH: Site = Site::new(OFF);
 /// There was no memory for a log.
 pub static NO_ROOM: Site = Site::new(OFF);
 
-/// There was no memory left (entry/heap.rs).
+/// There was no memory left (entry/heap_calls.rs).
 pub static NO_MEMORY: Site = Site::new(OPAQUE);
 
 /// The site that made `log` useless.

@@ -3,7 +3,7 @@
 
 use super::price::{ALWAYS, CALL, CROWDED, LENT, OFF, ON, OPAQUE, OPEN, SELDOM, Site, WAITS};
 use super::price::{again, learn_points, tried_again};
-use super::{SaveKind, credit, pace, point as save_point, sample, unsaved_time, width};
+use super::{SaveKind, cost_clock, credit, point as save_point, sample, unsaved_time, width};
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
 use promp_settings::save_budget::DEAR;
@@ -94,9 +94,9 @@ pub fn point(thr: &'static Thread, site: &'static Site) {
         CROWDED if !tried_again(site, OPAQUE) => {}
         WAITS => save_point(thr, SaveKind::After(0)),
         _ => {
-            let start = pace::ticks();
+            let start = cost_clock::ticks();
             save_point(thr, SaveKind::After(0));
-            let now = pace::ticks();
+            let now = cost_clock::ticks();
             // An interruption is not the save point's.
             let cost = now.wrapping_sub(start).min(DEAR / 8) + CALL;
             let budget = crate::icv::save_budget();

@@ -9,7 +9,7 @@
 //! Relaxed: sums that are read when the program ends.
 
 use super::price::{Site, of_reason};
-use crate::proofs::tables::{self, Verdict};
+use crate::proofs::segment_tables::{self, Verdict};
 use crate::sys::claim::claim;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
@@ -86,7 +86,7 @@ pub(crate) fn part_begins(thr: &'static Thread, behind: bool) {
     if !behind || began == 0 || began == clock.left.get() {
         return;
     }
-    let entry = thr.save.current().and_then(|s| s.resumes_at()).and_then(tables::behind_call);
+    let entry = thr.save.current().and_then(|s| s.resumes_at()).and_then(segment_tables::behind_call);
     if let Some(e) = entry.filter(|e| e.verdict == Verdict::Opaque) {
         clock.part.set(e.text().as_ptr() as usize | PART);
         clock.since.set(time::now_ns());

@@ -3,15 +3,15 @@
 
 use super::group::Group;
 use super::list::Scope;
-use super::pace::Looks;
 use super::pool::TaskPool;
-use super::run::{self, run_body};
+use super::steal_backoff::Looks;
+use super::task_body::{self, run_body};
 use super::taskloop_range::is_range;
-use super::{Task, detach, ranges};
+use super::{Task, detach, range_splits};
 use crate::observe::event::{Event, Pause};
 use crate::sys::sync::full_fence;
 use crate::sys::time;
-use crate::team::event::{Patience, Waiters};
+use crate::team::event_count::{Patience, Waiters};
 use crate::team::team::Team;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
@@ -104,7 +104,7 @@ impl TaskPool {
         if t.call.get().0 != 0 && !cancelled {
             run_body(thr, t);
         } else if is_range(t) {
-            ranges::execute(self, thr, t, cancelled);
+            range_splits::execute(self, thr, t, cancelled);
             return None;
         } else {
             thr.tell(Event::TaskSkipped { task: &t.words });
@@ -139,7 +139,7 @@ impl TaskPool {
         let mut wake = t.node.is_active() && self.let_dependents_go(t, parent, next);
         let group = t.group.get();
         let in_group = group.is_some_and(|g| g.task_done(thr));
-        let by_other = run::end(thr, t, parent, true);
+        let by_other = task_body::end(thr, t, parent, true);
         if core::ptr::eq(thr.team(), team) {
             thr.member().tasks.count_done();
         } else {

@@ -11,7 +11,7 @@
 //! where calls are not save points and faults are not injected at them; [`Thread::light`] says so
 //! (lightness.rs).
 
-use super::{Task, run};
+use super::{Task, task_body};
 use crate::sys::time;
 use crate::team::activation::activate;
 use crate::team::hold::hold_off;
@@ -56,7 +56,7 @@ pub fn end_settled(thr: &'static Thread) {
     let parent = t.parent_task();
     thr.member().tasks.set_floor(t.outer_floor.get());
     thr.task.set(Some(parent));
-    run::end(thr, t, parent, false);
+    task_body::end(thr, t, parent, false);
 }
 
 /// A task that is only counted, as long as it need not be made, is what `f` does.
@@ -99,7 +99,7 @@ impl Several {
     pub(crate) fn run_as(mut self, t: &'static Task) -> u64 {
         t.call.set((Self::body as *const () as usize, core::ptr::from_mut(&mut self) as usize));
         t.args.set((0, 0));
-        run::run_body(self.thr, t);
+        task_body::run_body(self.thr, t);
         self.count
     }
 

@@ -5,7 +5,7 @@
 //! | [`PLAIN`] | calls are not save points: an undeferred task may be executed so |
 //! | [`INCLUDED`] | … and so may every task: the current one is final, or there is no team |
 //! | [`LAST`] | the current task is final: what the final clause says of tasks below it makes no difference |
-//! | [`SERIAL`] | … and there are regions that are executed as serial code (entry/light/region.rs) |
+//! | [`SERIAL`] | … and there are regions that are executed as serial code (entry/light/serial_region.rs) |
 //! | [`ACROSS`] | save points are left out where iterations wait: doacross waits and posts are light |
 
 use super::flag;

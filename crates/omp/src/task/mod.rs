@@ -17,19 +17,19 @@ mod execution;
 pub mod group;
 pub mod included_tasks;
 pub mod lightness;
-#[cfg(test)]
-mod lines;
 pub(crate) mod list;
-pub(crate) mod pace;
 pub mod pool;
-pub(crate) mod ranges;
+pub(crate) mod range_splits;
 pub mod reduction;
 pub(crate) mod remainder;
-pub(crate) mod run;
 pub(crate) mod slab;
 pub mod spawn;
+pub(crate) mod steal_backoff;
+pub(crate) mod task_body;
 pub mod taskgroup;
 pub mod taskloop;
+#[cfg(test)]
+mod taskloop_cache_lines;
 pub(crate) mod taskloop_range;
 pub mod taskwait;
 #[cfg(test)]
@@ -88,9 +88,9 @@ unsafe impl Sync for Inline {}
 /// lock (marked). Thieves may look at `parent` and `depth` of a task that is no more: the memory always holds
 /// one.
 ///
-/// The order is that of lines of the cache (tests: lines.rs). Who executes a stolen task fetches five, one of
-/// them its block. Of its parent it looks at the first two, and changes what [`Count`] shares with others;
-/// what the parent's own thread changes for each child lies on another line.
+/// The order is that of lines of the cache (tests: taskloop_cache_lines.rs). Who executes a stolen task
+/// fetches five, one of them its block. Of its parent it looks at the first two, and changes what [`Count`]
+/// shares with others; what the parent's own thread changes for each child lies on another line.
 #[repr(C, align(64))]
 pub struct Task {
     /// Body: function, argument; the argument block is (address, bytes).

@@ -11,7 +11,7 @@ use super::Task;
 use super::depend::{Children, Dep};
 use super::deque::Deque;
 use super::list::{List, Scope};
-use super::pace::Pace;
+use super::steal_backoff::Pace;
 use crate::sys::lock::Locked;
 use crate::sys::own::Own;
 use crate::sys::sync::{full_fence, spin_hint};
@@ -52,7 +52,7 @@ pub struct MemberTasks {
     victim: Own<u32>,
     /// How its thefts pay.
     pub(super) pace: Pace,
-    /// Is the thread awake, and looking for any task of the team's? See team/event.rs.
+    /// Is the thread awake, and looking for any task of the team's? See team/event_count.rs.
     pub(super) looks: CachePadded<AtomicBool>,
     /// Deferred tasks created in this region (release: before the task can be taken).
     made: AtomicU64,

@@ -1,10 +1,10 @@
 //! How much of a taskloop's range is not done: the thread's own part, and the ranges split off from it.
 //!
-//! A range (ranges.rs) is done when its own pieces are and all ranges that were split off from it. Who does
-//! the last of these, whichever thread, has the range and its memory for itself, and goes on with the one
-//! that it was split off from. Only the thread that executes the range splits it, and its own part counts as
-//! one; so nothing is added to a range that is done. Edges: each decrement is a release, and whoever brings
-//! the count to 0 acquires: it sees what all parts have done. Model: tests/loom/src/tasks.rs.
+//! A range (range_splits.rs) is done when its own pieces are and all ranges that were split off from it. Who
+//! does the last of these, whichever thread, has the range and its memory for itself, and goes on with the
+//! one that it was split off from. Only the thread that executes the range splits it, and its own part counts
+//! as one; so nothing is added to a range that is done. Edges: each decrement is a release, and whoever
+//! brings the count to 0 acquires: it sees what all parts have done. Model: tests/loom/src/tasks.rs.
 
 use crate::sys::sync::{AtomicU32, Ordering::*, touch};
 

@@ -3,7 +3,7 @@
 use super::depend::{self, Children, Dep, Deps};
 use super::lightness::{INCLUDED, PLAIN, is_special};
 use super::pool::TaskPool;
-use super::run;
+use super::task_body;
 use super::{Task, detach, flag};
 use crate::icv::globals;
 use crate::observe;
@@ -263,13 +263,13 @@ fn prepare_now(thr: &'static Thread, t: &'static Task, s: &Spec) {
 /// to its body, so this is as little as can be.
 #[inline(always)]
 pub fn execute<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
-    run::run_body_or_tell::<TELL>(thr, t);
+    task_body::run_body_or_tell::<TELL>(thr, t);
     if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
         t.detach.fetch_or(detach::ENDED, AcqRel);
         TaskPool::wait_below(thr, Pause::Taskwait, || t.detach.load(Acquire) & detach::FULFILLED != 0);
         t.children.close();
     }
-    run::end(thr, t, t.parent_task(), false);
+    task_body::end(thr, t, t.parent_task(), false);
 }
 
 /// Waits until the current task's children that `deps` depend on are done, executing children meanwhile.

@@ -3,7 +3,7 @@
 use super::division::{Deal, deal};
 use super::included_tasks::Several;
 use super::lightness::{PLAIN, is_special};
-use super::ranges::{self, MANY};
+use super::range_splits::{self, MANY};
 use super::spawn::{Spec, is_just_a_call, spawn_or_execute};
 use super::{flag, reduction, taskgroup};
 use crate::observe::event::{Construct, Event, Work};
@@ -42,9 +42,9 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
         flags: base.flags & !(flag::DEPEND | flag::DETACH),
         ..*base
     };
-    if d.tasks() > 1 && ranges::suits(thr, &spec) {
+    if d.tasks() > 1 && range_splits::suits(thr, &spec) {
         let may_call = !is_special(spec.flags, 0);
-        ranges::start(thr, &spec, d, (b.start, b.step), may_call);
+        range_splits::start(thr, &spec, d, (b.start, b.step), may_call);
     } else {
         one_by_one(thr, &spec, d, b);
     }

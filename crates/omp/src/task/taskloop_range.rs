@@ -1,4 +1,4 @@
-//! What a task is that stands for a range of a taskloop's pieces (ranges.rs).
+//! What a task is that stands for a range of a taskloop's pieces (range_splits.rs).
 
 use super::Task;
 use super::division::Deal;
@@ -50,7 +50,7 @@ pub(crate) struct Range {
 /// What [`Task::call`] is in a range.
 const CALL: (usize, usize) = (0, 1);
 
-/// Is it a range, to be executed by halves (ranges.rs)?
+/// Is it a range, to be executed by halves (range_splits.rs)?
 pub(crate) fn is_range(t: &Task) -> bool {
     t.call.get() == CALL
 }

@@ -6,7 +6,7 @@
 //! told of them (`setup::is_serial_again`). The others have a team of the thread alone.
 //!
 //! Between two executions that are measured lie as many as the search says; only these two look at clocks.
-//! The plain ones between them do not come here at all: entry/light/region.rs.
+//! The plain ones between them do not come here at all: entry/light/serial_region.rs.
 
 use super::region_request::Asked;
 use crate::sys::own::Own;
@@ -46,8 +46,8 @@ pub struct Alone {
     plain: Regions,
 }
 
-/// What the light way into such regions looks at (entry/light/region.rs): where it is in an [`Alone`], and in
-/// a place of its regions.
+/// What the light way into such regions looks at (entry/light/serial_region.rs): where it is in an [`Alone`],
+/// and in a place of its regions.
 pub mod at {
     use super::{Alone, PLACES, Region};
     use core::mem::offset_of;

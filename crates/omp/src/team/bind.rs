@@ -17,7 +17,7 @@ pub(crate) fn bind_host(thr: &Thread, place: u32) {
 #[inline(never)]
 fn move_host(thr: &Thread, place: u32) {
     let Some(p) = globals().places.get(place as usize) else { return };
-    crate::sys::left::binds();
+    crate::sys::retired_cpus::binds();
     crate::sys::syscall::CpuSet::of(p).apply(0);
     thr.home.bound.set(place);
 }

@@ -10,7 +10,7 @@
 //! mask is the same afterwards. Only where a thread has slept, at most once in a millisecond, and not if
 //! there are more threads than CPUs or threads are bound.
 
-use super::event::Patience;
+use super::event_count::Patience;
 use crate::sys::own::Own;
 use crate::sys::syscall::{self, CpuSet};
 use crate::sys::time;

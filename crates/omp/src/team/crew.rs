@@ -1,6 +1,6 @@
 //! A team's workers: they are called for a region, and come to its end (see orders.rs).
 
-use super::event::{Patience, Waiters};
+use super::event_count::{Patience, Waiters};
 use super::orders::{FEW, SELDOM, led};
 use super::team::Team;
 use super::thread::{Order, Thread};

@@ -4,7 +4,7 @@ use super::barrier_way::Way;
 use super::member::Member;
 use super::team::Team;
 use super::thread::{self, HOT_DEPTH, Thread};
-use super::{bind, carrier, cpu_spread, pool, promises, setup};
+use super::{bind, carrier, cpu_spread, promises, setup, worker_pool};
 use crate::icv::read::fatal;
 use crate::icv::{self, Globals};
 use crate::observe::Event;
@@ -81,7 +81,7 @@ pub(crate) fn runtime() -> &'static Globals {
         runtimes::look();
         prepare_once();
         INITIALISES.store(syscall::gettid(), Relaxed);
-        let g = icv::install(icv::env::read());
+        let g = icv::install(icv::environment::read());
         // SAFETY: registers a handler that lives as long as the library; libpromp is never unloaded (-z nodelete).
         unsafe {
             let mut key = 0;
@@ -116,7 +116,7 @@ pub(crate) fn adopt_caller() -> &'static Thread {
         // Another thread is about to finish it.
         INIT.with(|| ());
     }
-    let thr = pool::take_thread();
+    let thr = worker_pool::take_thread();
     thr.in_runtime.store(1, Relaxed);
     let team = match thr.member.get() {
         Some(m) => m.team(),
@@ -152,11 +152,11 @@ extern "C" fn thread_exits(p: *mut libc::c_void) {
     cpu_spread::move_out(&thr.home);
     carrier::end(thr);
     thread::set_current(None);
-    pool::give_back_thread(thr);
+    worker_pool::give_back_thread(thr);
 }
 
 fn locks() -> [&'static Lock; 3] {
-    [&INIT, pool::fork_lock(), crate::ARENA.fork_lock()]
+    [&INIT, worker_pool::fork_lock(), crate::ARENA.fork_lock()]
 }
 
 /// While the locks are held, a stop of the calling thread waits.
@@ -184,7 +184,7 @@ extern "C" fn after_fork_child() {
     locks().iter().rev().for_each(|l| l.unlock());
     reach::after_fork();
     cpu_time::after_fork();
-    pool::forget_workers();
+    worker_pool::forget_workers();
     if let Some(thr) = thread::known() {
         thr.host.store(syscall::gettid(), Relaxed);
         let mut hot = thr.hot.get();

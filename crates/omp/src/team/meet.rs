@@ -2,7 +2,7 @@
 //! execute the team's tasks meanwhile.
 
 use super::barrier_way::Way;
-use super::event::{Patience, Waiters};
+use super::event_count::{Patience, Waiters};
 use super::team::Team;
 use super::thread::Thread;
 use crate::observe::event::{Event, Sync};

@@ -6,21 +6,20 @@ pub mod alone;
 pub(crate) mod barrier;
 pub mod barrier_way;
 pub(crate) mod bind;
+#[cfg(test)]
+pub(crate) mod cache_lines;
 pub(crate) mod carrier;
 pub(crate) mod cpu_spread;
 pub(crate) mod cpu_yield;
 pub(crate) mod cpus;
 pub(crate) mod crew;
-pub mod event;
+pub mod event_count;
 pub mod hold;
 pub mod init;
-#[cfg(test)]
-pub(crate) mod lines;
 pub mod loop_nests;
 pub mod meet;
 pub mod member;
 pub(crate) mod orders;
-pub mod pool;
 mod preparation;
 pub mod promises;
 pub mod recovery;
@@ -34,3 +33,4 @@ pub mod shrink;
 #[allow(clippy::module_inception)]
 pub mod team;
 pub mod thread;
+pub mod worker_pool;

@@ -40,18 +40,18 @@
 //! Before the primary thread sleeps it says whom it waits for ([`Awaited`]), passes a sequentially consistent
 //! fence and looks whether that member has come. A member that has come passes such a fence and wakes the
 //! primary thread only if it is the one that is awaited. One of the two fences comes first: either the
-//! primary thread sees that it has come, or the member sees its number and the sleeper (event.rs). The one
-//! that is awaited is the last one of those that have not come: where thousands come one after the other,
+//! primary thread sees that it has come, or the member sees its number and the sleeper (event_count.rs). The
+//! one that is awaited is the last one of those that have not come: where thousands come one after the other,
 //! each woke it to look for the next.
 //!
 //! **Failing members.** What a member passes on, it passes on in the runtime, where a stop waits. Its end is
 //! its logical thread's: another host comes to it. Models: tests/loom/src/regions.rs.
 
 use super::cpu_spread::Waker;
-use super::event::Patience;
+use super::event_count::Patience;
 use crate::sys::own::Own;
 use crate::sys::sync::{AtomicU32, AtomicU64, Ordering::*, fetch_to_write, full_fence, touch};
-use crate::sys::{futex, watch};
+use crate::sys::{death_watch, futex};
 use core::cell::Cell;
 use crossbeam_utils::CachePadded;
 
@@ -183,7 +183,7 @@ impl<O: Copy> Dock<O> {
             full_fence();
             awake = is_called(true);
             if !awake {
-                watch::wait(&self.sleeping, 1);
+                death_watch::wait(&self.sleeping, 1);
                 self.waker.leave_cpu_to(patience);
             }
         }

@@ -8,7 +8,7 @@ use super::team::Team;
 use super::thread::Thread;
 use crate::icv::globals;
 use crate::icv::settings::{Constructs, Replay, Settings};
-use crate::proofs::tables;
+use crate::proofs::segment_tables;
 use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// Somebody has vouched with `promp_replayable(1)`.
@@ -20,7 +20,7 @@ static VOUCHED: AtomicBool = AtomicBool::new(false);
 pub(crate) fn saves_private_state(p: &Settings) -> bool {
     p.ft && match p.replay {
         Replay::Assume | Replay::Functions(_) => true,
-        Replay::Proven => tables::any(),
+        Replay::Proven => segment_tables::any(),
         Replay::Never => false,
     }
 }
@@ -33,7 +33,7 @@ pub(crate) fn recomputes() -> bool {
     let may = |c| match c {
         Constructs::Plain => false,
         Constructs::Vouched => VOUCHED.load(Relaxed),
-        Constructs::Proven => tables::any() || VOUCHED.load(Relaxed),
+        Constructs::Proven => segment_tables::any() || VOUCHED.load(Relaxed),
         Constructs::Always | Constructs::Tuned => true,
     };
     if p.constructs == Constructs::Tuned { may(p.untuned) } else { may(p.constructs) }
@@ -42,7 +42,7 @@ pub(crate) fn recomputes() -> bool {
 /// Another number where [`recomputes`], or what promp-cc says of call sites, may be different.
 #[inline(always)]
 pub(crate) fn state() -> u64 {
-    u64::from(VOUCHED.load(Relaxed)) << 32 | u64::from(tables::generation())
+    u64::from(VOUCHED.load(Relaxed)) << 32 | u64::from(segment_tables::generation())
 }
 
 /// `promp_replayable(word)`: 1 the next construct may be executed again, 0 it may not.

@@ -3,7 +3,7 @@
 //! that is looked at first.
 
 use super::thread::Thread;
-use crate::sys::variables::Reader;
+use crate::sys::environment_reader::Reader;
 
 /// Who recovers.
 pub trait Recovery: Sync {

@@ -6,12 +6,12 @@
 
 use super::activation::activate;
 use super::crew::{NO_CREW, call_workers, expect_orders};
-use super::event::Waiters;
+use super::event_count::Waiters;
 use super::member::{Member, tfd};
 use super::orders::{FEW, SELDOM};
 use super::team::{Outside, Team};
 use super::thread::{HOT_DEPTH, Order, Thread};
-use super::{affinity_text, bind, crew, pool, promises, setup};
+use super::{affinity_text, bind, crew, promises, setup, worker_pool};
 use crate::icv::globals;
 use crate::observe;
 use crate::observe::event::{Event, Set, Sync};
@@ -261,7 +261,7 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     thr.depth.set(depth);
     if depth as usize >= HOT_DEPTH {
         setup::dismiss(team, 1..team.size());
-        pool::give_back_team(team);
+        worker_pool::give_back_team(team);
     }
     if TELL {
         thr.tell(Event::ParallelEnd { team: &team.words });

@@ -18,7 +18,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// For the light way (entry/light/region.rs).
+    /// For the light way (entry/light/serial_region.rs).
     pub const THREADS: usize = offset_of!(Self, threads);
     /// See [`Asked::THREADS`].
     pub const FLAGS: usize = offset_of!(Self, flags);

@@ -5,8 +5,8 @@
 //! workers, which end in order; the next region makes what it needs. The keeper does this on memory that has
 //! been put back and that nobody executes yet.
 
-use super::pool;
 use super::thread::Thread;
+use super::worker_pool;
 use crate::ckpt::dead_memory_claims::Claims;
 use crate::ckpt::logical_threads::LogicalThread;
 use crate::icv::globals_if_ready;
@@ -54,7 +54,7 @@ impl LogicalThread for Thread {
             && self.lazy.get() == 0
             && in_its_task
             && m.team().level.get() == 0
-            && pool::is_free()
+            && worker_pool::is_free()
     }
 
     fn resize(&'static self, n: u32) {
@@ -68,7 +68,7 @@ impl LogicalThread for Thread {
         let task = &self.member().implicit;
         task.icvs.set(change(task.icvs.get()));
         dismiss_workers(self);
-        pool::dismiss_without_waiting();
+        worker_pool::dismiss_without_waiting();
     }
 }
 

@@ -15,14 +15,14 @@ use super::barrier_way::Way;
 use super::region_request::Asked;
 use super::team::Team;
 use super::thread::{HOT_DEPTH, Thread};
-use super::{bind, crew, pool, promises, region, shrink};
+use super::{bind, crew, promises, region, shrink, worker_pool};
 use crate::icv::MAX_ACTIVE_LEVELS;
 use crate::icv::places::ProcBind;
 use crate::icv::settings::Constructs;
 use crate::icv::{Icvs, globals};
 use crate::observe;
 use crate::observe::event::Set;
-use crate::proofs::{join, tables};
+use crate::proofs::{join, segment_tables};
 use crate::task::Task;
 use crate::task::lightness::{PLAIN, SERIAL, lighten};
 use crate::work::tune::regions;
@@ -38,8 +38,8 @@ impl Asked {
             threads,
             flags,
             retired: shrink::retired(),
-            tables: tables::generation(),
-            workers: pool::workers(),
+            tables: segment_tables::generation(),
+            workers: worker_pool::workers(),
         }
     }
 }
@@ -191,7 +191,7 @@ fn set_up(
     }
     place_members(team, task, asked);
     // Workers may have been made for it.
-    let asked = Asked { workers: pool::workers(), ..asked };
+    let asked = Asked { workers: worker_pool::workers(), ..asked };
     team.primary.asked.set(asked);
     team.primary.since.set(team.primary.since.get() + 1);
     let since = team.primary.since.get();
@@ -224,7 +224,11 @@ fn describe(team: &'static Team, thr: &'static Thread, asked: Asked) {
     team.vouched.update(thr.vouched.get());
     team.wishes.update((thr.recompute.get(), thr.fragments.get()));
     team.league.update(thr.league.get());
-    team.patience.update(pool::patience(if team.active_level.get() > 1 { pool::workers() + 1 } else { n }));
+    team.patience.update(worker_pool::patience(if team.active_level.get() > 1 {
+        worker_pool::workers() + 1
+    } else {
+        n
+    }));
 }
 
 /// The barrier of `team` fits its members, and has seen none of them.
@@ -287,8 +291,8 @@ fn team_size(thr: &'static Thread, asked: Asked) -> u32 {
         n = n.min(globals().procs);
     }
     n = n.saturating_sub(asked.retired).max(1);
-    if n >= pool::MANY {
-        n = pool::possible(n);
+    if n >= worker_pool::MANY {
+        n = worker_pool::possible(n);
     }
     if icvs.thread_limit != u32::MAX {
         // Reserves the threads; `set_up` gives back what it does not get, `ended` the rest.
@@ -312,7 +316,7 @@ fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
     let team = match old {
         Some(t) if t.capacity() >= n => t,
         _ => {
-            let t = pool::take_team(n);
+            let t = worker_pool::take_team(n);
             t.size.set(1);
             if let Some(o) = old {
                 for i in 1..o.size().min(n) {
@@ -321,7 +325,7 @@ fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
                 dismiss(o, n.min(o.size())..o.size());
                 t.size.set(o.size().min(n));
                 o.size.set(0);
-                pool::give_back_team(o);
+                worker_pool::give_back_team(o);
             }
             t
         }
@@ -333,7 +337,7 @@ fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
         have = n;
     }
     while have < n {
-        let Some(w) = pool::take_worker() else { break };
+        let Some(w) = worker_pool::take_worker() else { break };
         team.member(have).thread.set(Some(w));
         have += 1;
     }
@@ -349,7 +353,7 @@ fn assemble(thr: &'static Thread, n: u32) -> &'static Team {
 /// their workers.
 fn alone(thr: &'static Thread) -> &'static Team {
     let team = thr.alone.get().unwrap_or_else(|| {
-        let t = pool::take_team(1);
+        let t = worker_pool::take_team(1);
         thr.alone.set(Some(t));
         t
     });
@@ -361,7 +365,7 @@ fn alone(thr: &'static Thread) -> &'static Team {
 /// sleeps at the end of its last region then, where only the team's primary thread would wake it.
 pub(crate) fn dismiss(team: &'static Team, members: core::ops::Range<u32>) {
     team.event.notify();
-    pool::give_back(members.map(|i| team.member(i).worker()));
+    worker_pool::give_back(members.map(|i| team.member(i).worker()));
 }
 
 /// Releases the teams that a thread keeps for its regions: when it ends, or goes back to the pool. In the
@@ -371,7 +375,7 @@ pub fn release_hot(thr: &'static Thread) {
     if let Some(team) = thr.alone.get() {
         thr.alone.set(None);
         team.size.set(0);
-        pool::give_back_team(team);
+        worker_pool::give_back_team(team);
     }
     let kept = thr.hot.get();
     if kept.iter().all(Option::is_none) {
@@ -383,7 +387,7 @@ pub fn release_hot(thr: &'static Thread) {
             dismiss(team, 1..team.size());
         }
         team.size.set(0);
-        pool::give_back_team(team);
+        worker_pool::give_back_team(team);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::barrier::{Barrier, Shape};
 use super::barrier_way::Way;
-use super::event::{Event, Patience};
+use super::event_count::{Event, Patience};
 use super::member::Member;
 use super::orders::{Awaited, Call};
 use super::region_request::Asked;

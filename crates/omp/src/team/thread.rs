@@ -305,7 +305,7 @@ impl Thread {
         self.identity.get().and_then(|i| unsafe { host::id_word(i.thread_pointer) })
     }
 
-    /// Has the host ended without a word, and nobody seen to it yet (recover/ended.rs)?
+    /// Has the host ended without a word, and nobody seen to it yet (recover/host_deaths.rs)?
     pub fn has_ended(&self) -> bool {
         self.host.load(Acquire) != 0 && self.id_word().is_some_and(|w| w.load(Acquire) == 0)
     }

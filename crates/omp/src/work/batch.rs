@@ -4,7 +4,7 @@
 //! takes several at once, as many as leave each thread several times as much, at most [`MOST`]; from there it takes one by one, on
 //! its own line. Who finds the dispenser empty takes half of another's batch, from the end. So no chunk waits
 //! behind a long one while a thread is free, as if every one came from the dispenser. Where a thread's chunks must come in order nobody
-//! else may have them: see pace.rs.
+//! else may have them: see batch_size.rs.
 //!
 //! The batch is one word, changed by compare-and-swap by owner and thieves; only the owner puts chunks into an empty one.
 //!

@@ -6,7 +6,7 @@
 
 use crate::sys::membarrier;
 use crate::sys::own::Own;
-use crate::team::event::{Event, Patience, Waiters};
+use crate::team::event_count::{Event, Patience, Waiters};
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicU64, Ordering::*};
 
@@ -117,7 +117,7 @@ impl Doacross {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::team::lines::Clocks;
+    use crate::team::cache_lines::Clocks;
 
     fn with(counts: &[u64], f: impl Fn(&Doacross)) {
         let d = Doacross::create(counts, true);

@@ -8,7 +8,7 @@ use super::want::{Asked, Circumstances, Want, Wishes};
 use super::{batch, dispenser::Range, ledger::Before, ordered_loops, shape_choice, site, survivors, tune};
 use crate::observe::event::{Construct, Event, Row, Set};
 use crate::save::{proof, unsaved_time};
-use crate::team::{event::Waiters, member::Member, promises, team::Team, thread::Thread};
+use crate::team::{event_count::Waiters, member::Member, promises, team::Team, thread::Thread};
 use crate::{icv::Sched, observe, recovery, sys::time};
 
 /// Enters the next construct, which is to be what `want` says; `None`: it has no iterations. True if `thr` is

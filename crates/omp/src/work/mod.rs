@@ -2,17 +2,17 @@
 //! ordered and doacross, locks and critical sections.
 
 pub(crate) mod batch;
+pub(crate) mod batch_size;
 pub mod bounds;
 pub mod dispenser;
 pub mod doacross;
 pub(crate) mod holders;
 pub mod ledger;
-#[cfg(test)]
-mod lines;
 pub mod locks;
+#[cfg(test)]
+mod loop_cache_lines;
 pub mod loops;
 pub mod ordered_loops;
-pub(crate) mod pace;
 pub mod shape;
 pub(crate) mod shape_choice;
 pub mod share;

@@ -2,7 +2,7 @@
 
 use super::share::Share;
 use crate::observe::event::{Event, Mutex};
-use crate::team::event::Waiters;
+use crate::team::event_count::Waiters;
 use crate::team::member::Member;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;

@@ -46,7 +46,7 @@ pub struct Shape {
     pub(crate) fragments: u64,
     /// When it began, if anybody may want to know (ns).
     pub(crate) began: u64,
-    /// The tuner measures it: the number of its entry (tune/site.rs), and 1.
+    /// The tuner measures it: the number of its entry (tune/site_table.rs), and 1.
     pub(crate) tune: u16,
     /// With `Sched::Auto`: how the tuner hands chunks out.
     pub(crate) deal: u8,

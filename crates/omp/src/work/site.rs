@@ -4,7 +4,7 @@
 //! A direct-mapped table of return addresses; a collision forgets. Relaxed: an entry is complete in one word.
 
 use crate::proofs::join;
-use crate::proofs::tables::{self, Verdict};
+use crate::proofs::segment_tables::{self, Verdict};
 use crate::sys::claim::claim;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
@@ -51,7 +51,7 @@ fn slot(site: usize) -> &'static AtomicU64 {
 
 /// A word without facts: the site, and the generation of promp-cc's tables.
 fn key(site: usize) -> u64 {
-    (site as u64) << 12 & !FACTS | u64::from(tables::generation() & 0xf) << 8
+    (site as u64) << 12 & !FACTS | u64::from(segment_tables::generation() & 0xf) << 8
 }
 
 impl Facts {
@@ -106,8 +106,8 @@ pub(crate) fn facts(site: usize) -> Facts {
 fn first_time(site: usize) -> u64 {
     join::settle();
     let mut v = key(site);
-    if tables::any()
-        && let Some(e) = tables::behind_call(site).filter(|e| e.verdict != Verdict::Opaque)
+    if segment_tables::any()
+        && let Some(e) = segment_tables::behind_call(site).filter(|e| e.verdict != Verdict::Opaque)
     {
         v |= PROVED | if e.shared { SHARED } else { 0 } | if e.dealt { DEALT } else { 0 };
     }

@@ -4,7 +4,7 @@ use super::dispenser::Range;
 use super::shape::Shape;
 use super::share::Share;
 use crate::sys::time;
-use crate::team::event::Waiters;
+use crate::team::event_count::Waiters;
 use crate::team::member::Member;
 
 /// Nothing is left but, perhaps, orphans; `recomputes`: lost chunks are executed by others.

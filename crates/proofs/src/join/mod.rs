@@ -12,15 +12,15 @@
 //! Sections are kept as they are registered; they are read and joined at the next quiet moment ([`settle`]),
 //! when constructs begin that ask for verdicts, and never at a failure.
 
-mod read;
+mod section_reader;
 mod solve;
 
 pub(super) use solve::{At, Summary, Touch};
 
 use crate::containers::{self, CONTAINERS};
 use crate::operators::OPERATORS;
+use crate::segment_tables::{self, Verdict};
 use crate::sys::lock::Locked;
-use crate::tables::{self, Verdict};
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, Ordering::*};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -93,9 +93,9 @@ fn join() {
         }
         // SAFETY: the sections of loaded objects, by the promise of `register`.
         let mut functions: HashMap<usize, Summary> =
-            objects.iter().flat_map(|o| unsafe { read::summaries(o.summaries) }).collect();
+            objects.iter().flat_map(|o| unsafe { section_reader::summaries(o.summaries) }).collect();
         // SAFETY: likewise.
-        let assumed = objects.iter().flat_map(|o| unsafe { read::assumptions(o.assumptions) });
+        let assumed = objects.iter().flat_map(|o| unsafe { section_reader::assumptions(o.assumptions) });
         let called = functions.values().flat_map(|f| &f.calls).map(|c| (c.library, c.target));
         let called: HashSet<usize> = called
             .chain(assumed.flat_map(|(_, a)| a.calls).map(|c| (c.library, c.target)))
@@ -116,7 +116,7 @@ fn join() {
         let mut all = Vec::new();
         for o in objects {
             // SAFETY: likewise.
-            for (last, a) in unsafe { read::assumptions(o.assumptions) } {
+            for (last, a) in unsafe { section_reader::assumptions(o.assumptions) } {
                 let mut d = solve::decide(&a, &functions);
                 if !fill(&d.slots, !o.joined) || !set(&d.guards, &looked_at) {
                     (d.verdict, d.text) =
@@ -128,7 +128,7 @@ fn join() {
         }
         all
     });
-    tables::improve(
+    segment_tables::improve(
         verdicts
             .into_iter()
             .map(|(last, d)| {
@@ -149,7 +149,8 @@ fn join() {
 /// Its sections are those of a loaded object.
 unsafe fn guards(o: &Object) -> Vec<usize> {
     // SAFETY: by the caller's promise.
-    let (functions, segments) = unsafe { (read::summaries(o.summaries), read::assumptions(o.assumptions)) };
+    let (functions, segments) =
+        unsafe { (section_reader::summaries(o.summaries), section_reader::assumptions(o.assumptions)) };
     let words: Vec<usize> = functions.iter().flat_map(|f| f.1.words.iter().map(|w| w.at)).collect();
     let calls =
         functions.into_iter().flat_map(|f| f.1.calls).chain(segments.into_iter().flat_map(|s| s.1.calls));

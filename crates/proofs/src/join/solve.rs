@@ -1,5 +1,5 @@
 //! What functions do with all that they call, and whether the assumptions of a segment hold. Plain data:
-//! read.rs makes it of the sections.
+//! section_reader.rs makes it of the sections.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,43 +1,43 @@
 //! PROMP_SDC=chunks:P%: silent errors of CPUs, found in the user's own job by sampling.
 //!
 //! A share P of the chunks of loops and sections is executed again, by the same logical thread on another
-//! CPU or, where the way there would take too long, on the same one (choice.rs), and both results are
-//! compared: what the chunk has written, as far as others can see it, and the thread's private state.
-//! Where they differ, further executions on further CPUs say which CPU was wrong (judge.rs).
-//! It is named, and nobody of the process runs on it any more (sys/kernel/left.rs).
+//! CPU or, where the way there would take too long, on the same one (chunk_selection.rs), and both results
+//! are compared: what the chunk has written, as far as others can see it, and the thread's private state.
+//! Where they differ, further executions on further CPUs say which CPU was wrong (judge.rs). It is named, and
+//! nobody of the process runs on it any more (sys/kernel/retired_cpus.rs).
 //!
 //! Executing a chunk again is what recovery does, too, with the same conditions (policy.rs), the same saved
 //! state (crates/omp/src/save) and the same old values (crates/undo); only that nothing has failed. What a
-//! chunk writes is known if promp-cc has built it with -fpromp-sdc (written.rs). Any other chunk is executed
-//! once, and its loop is reported as unverified.
+//! chunk writes is known if promp-cc has built it with -fpromp-sdc (write_set.rs). Any other chunk is
+//! executed once, and its loop is reported as unverified.
 //!
 //! States of a thread's check: idle → (chunk taken: [`chunk_begins`]) watched → (next chunk wanted:
 //! [`chunk_ends`]) idle, or, for one more execution, watched again. A stop in between gives it up
 //! ([`abandon`]). The mark in the ledger says that a check is under way; nothing is looked at without it.
 
-mod choice;
-mod inject;
+mod chunk_bit_flips;
+pub mod chunk_counts;
+mod chunk_selection;
 pub(crate) mod judge;
-pub mod report;
-pub(crate) mod written;
+pub(crate) mod write_set;
 
 use super::{policy, thread_state};
 use crate::icv::devices::Mode;
 use crate::icv::{Globals, globals};
-use crate::proofs::tables;
+use crate::proofs::segment_tables;
 use crate::save::{self, SaveKind, sample};
 use crate::say;
 use crate::sys::own::Own;
 use crate::sys::random::Random;
 use crate::sys::syscall::{self, CpuSet};
 use crate::sys::time::now_ns;
-use crate::sys::{asm, left, signals};
+use crate::sys::{asm, retired_cpus, signals};
 use crate::team::member::Member;
 use crate::team::thread::Thread;
+use chunk_counts::Kind;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 use judge::{Judgement, MOST_RUNS, Run, judge};
-use report::Kind;
-use written::Written;
+use write_set::Written;
 
 /// Chunks that are verified out of turn, since an error was seen of which nobody knows where.
 static ALERT: AtomicU32 = AtomicU32::new(0);
@@ -88,13 +88,13 @@ enum Away {
 /// Prepares what the settings ask for.
 pub(crate) fn start(g: &'static Globals) {
     let Mode::Chunks(share) = g.promp.devices.sdc else { return };
-    if left::usable().len() < 2 {
+    if retired_cpus::usable().len() < 2 {
         say!("PROMP_SDC=chunks compares CPUs, and the process may use only one; stopping");
         syscall::exit_group(64);
     }
-    inject::start(&g.promp.silent);
-    choice::start(share);
-    report::start();
+    chunk_bit_flips::start(&g.promp.silent);
+    chunk_selection::start(share);
+    chunk_counts::start();
     if share != 0 {
         sample::begin();
     }
@@ -122,7 +122,7 @@ fn check_of(thr: &'static Thread) -> &'static Check {
         random: Own::new(Random::new(core::ptr::from_ref(thr).addr() as u64 ^ now_ns())),
         refused: Own::new(0),
     }));
-    report::watch(c);
+    chunk_counts::watch(c);
     thread_state::of(thr).check.set(Some(c));
     c
 }
@@ -144,9 +144,9 @@ impl Check {
         let ordinal = if construct == self.construct.get() { self.ordinal.get() + 1 } else { 0 };
         self.construct.set(construct);
         self.ordinal.set(ordinal);
-        let name = choice::name(construct.0, construct.1, construct.2, ordinal);
+        let name = chunk_selection::name(construct.0, construct.1, construct.2, ordinal);
         self.name.set(name);
-        choice::is_chosen(name)
+        chunk_selection::is_chosen(name)
     }
 
     /// The first execution is over. Is the next one on another CPU?
@@ -156,8 +156,8 @@ impl Check {
         self.first_ns.set(ns);
         self.waited_ns.set(0);
         self.began_ns.set(now);
-        report::took(&report::FIRST_NS, ns);
-        let is_long = choice::first_is_over(self.name.get(), ns, now);
+        chunk_counts::took(&chunk_counts::FIRST_NS, ns);
+        let is_long = chunk_selection::first_is_over(self.name.get(), ns, now);
         let away = self.away.get() == Away::Yes || self.away.get() == Away::IfLong && is_long;
         self.away.set(if away { Away::Yes } else { Away::No });
         away
@@ -167,10 +167,10 @@ impl Check {
     fn is_over(&self, runs: usize) {
         let (now, away) = (now_ns(), self.away.get() != Away::No);
         let took = now - self.began_ns.get();
-        report::took(&report::AGAIN_NS, took);
-        choice::took(self.name.get(), self.began_ns.get(), now, away);
+        chunk_counts::took(&chunk_counts::AGAIN_NS, took);
+        chunk_selection::took(self.name.get(), self.began_ns.get(), now, away);
         if away && runs == 2 {
-            choice::learn_way(took.saturating_sub(self.first_ns.get() + self.waited_ns.get()));
+            chunk_selection::learn_way(took.saturating_sub(self.first_ns.get() + self.waited_ns.get()));
         }
     }
 
@@ -184,20 +184,20 @@ impl Check {
     fn unwatch(&self, thr: &'static Thread) {
         thr.watched.set(false);
         if self.count.get() == 0 {
-            choice::ends_on(self.cpu.get(), self.name.get());
+            chunk_selection::ends_on(self.cpu.get(), self.name.get());
         }
     }
 
     /// The CPU for the next execution, after `runs`.
     fn next_cpu(&self, runs: &[Run]) -> Option<u32> {
-        let usable = left::usable();
+        let usable = retired_cpus::usable();
         let partner = match runs {
-            [Run { cpu: Some(cpu), .. }] => choice::partner(self.name.get(), *cpu, &usable),
+            [Run { cpu: Some(cpu), .. }] => chunk_selection::partner(self.name.get(), *cpu, &usable),
             _ => None,
         };
         let cpu = partner.or_else(|| judge::choose(runs, &usable, self.below(1 << 32)))?;
         if runs.len() == 1 {
-            self.waited_ns.set(choice::wait_for(cpu, self.name.get(), self.first_ns.get()));
+            self.waited_ns.set(chunk_selection::wait_for(cpu, self.name.get(), self.first_ns.get()));
         }
         Some(cpu)
     }
@@ -209,7 +209,7 @@ pub(crate) fn chunk_begins(thr: &'static Thread) {
     let c = check_of(thr);
     thr.watched.set(false);
     let next = c.is_next(thr.member());
-    if next || ALERT.load(Relaxed) != 0 || inject::any() {
+    if next || ALERT.load(Relaxed) != 0 || chunk_bit_flips::any() {
         chosen(thr, c, next);
     }
 }
@@ -218,17 +218,17 @@ pub(crate) fn chunk_begins(thr: &'static Thread) {
 #[cold]
 #[inline(never)]
 fn chosen(thr: &'static Thread, c: &'static Check, next: bool) {
-    let time = if next { choice::has_time(c.name.get()) } else { None };
+    let time = if next { chunk_selection::has_time(c.name.get()) } else { None };
     let alerted = time.is_none() && ALERT.fetch_update(Relaxed, Relaxed, |n| n.checked_sub(1)).is_ok();
     let sampled = time.is_some() || alerted;
-    if !sampled && !inject::any() {
+    if !sampled && !chunk_bit_flips::any() {
         return;
     }
     let here = thr.save.current().and_then(save::Slot::resumes_at).unwrap_or(0);
     if let Err(why) = may_repeat(thr) {
         if c.refused.get() != here {
             c.refused.set(here);
-            report::unverified(here, why);
+            chunk_counts::unverified(here, why);
         }
         return;
     }
@@ -243,7 +243,7 @@ fn chosen(thr: &'static Thread, c: &'static Check, next: bool) {
     thr.member().ledger.watch(true);
     c.watch(thr);
     if sampled {
-        choice::begins_on(c.cpu.get(), c.name.get());
+        chunk_selection::begins_on(c.cpu.get(), c.name.get());
     }
 }
 
@@ -258,7 +258,7 @@ fn may_repeat(thr: &'static Thread) -> Result<(), &'static str> {
     if globals().cancellation {
         return Err("cancellation (OMP_CANCELLATION)");
     }
-    match save.resumes_at().and_then(tables::behind_call) {
+    match save.resumes_at().and_then(segment_tables::behind_call) {
         None => Err("not built by promp-cc"),
         Some(e) if !e.told => {
             Err("its code does not say what it writes (promp-cc -fpromp-sdc -fpromp-report tells why)")
@@ -282,11 +282,11 @@ pub(crate) fn chunk_ends(thr: &'static Thread) {
     c.unwatch(thr);
     let cpu = Some(syscall::cpu()).filter(|&cpu| cpu == c.cpu.get());
     if !is_whole(thr, c) {
-        report::count(Kind::Lost);
+        chunk_counts::count(Kind::Lost);
         back_home(c);
         return;
     }
-    inject::strike(&c.written, first, c.cpu.get());
+    chunk_bit_flips::strike(&c.written, first, c.cpu.get());
     if !c.sampled.get() {
         return;
     }
@@ -300,7 +300,7 @@ pub(crate) fn chunk_ends(thr: &'static Thread) {
     }
     // On the same CPU twice: that they agree is all that was asked.
     let here = n == 2 && c.away.get() == Away::No;
-    match judge(&runs[..n], here || left::is_single()) {
+    match judge(&runs[..n], here || retired_cpus::is_single()) {
         Judgement::Again if n < MOST_RUNS => {
             c.away.set(Away::Yes);
             if let Some(to) = c.next_cpu(&runs[..n]) {
@@ -312,7 +312,7 @@ pub(crate) fn chunk_ends(thr: &'static Thread) {
         Judgement::Agreed { wrong } => {
             back_home(c);
             c.is_over(n);
-            report::count(Kind::Verified);
+            chunk_counts::count(Kind::Verified);
             if n > 2 {
                 found(thr, &runs[..n], &wrong);
             }
@@ -336,7 +336,7 @@ fn is_whole(thr: &'static Thread, c: &Check) -> bool {
 fn private(thr: &'static Thread) -> u64 {
     let (frame, base) = (thr.frame.get(), thr.base.load(Relaxed));
     let save = thr.save.current().map_or(frame, |s| s.frame.get());
-    let mut h = written::Hash::of_nothing();
+    let mut h = write_set::Hash::of_nothing();
     // SAFETY: the frame of the current call, and the activation's stack from the frame of the chunk's
     // beginning to its base: this thread's own. The first word of a frame is padding.
     unsafe {
@@ -349,7 +349,7 @@ fn private(thr: &'static Thread) -> u64 {
 /// Executes the chunk again, on `cpu`.
 fn again(thr: &'static Thread, c: &'static Check, cpu: u32) -> ! {
     if c.mask.get().is_none() {
-        let now = CpuSet::of_host(0).unwrap_or_else(|| CpuSet::of(&left::usable()));
+        let now = CpuSet::of_host(0).unwrap_or_else(|| CpuSet::of(&retired_cpus::usable()));
         c.mask.set(Some(Box::leak(Box::new(now))));
     }
     CpuSet::of(&[cpu]).apply(0);
@@ -405,19 +405,19 @@ fn never_twice(thr: &'static Thread, n: usize) -> ! {
     say!(
         "{}: {n} executions on different CPUs never gave a result that two of them agree on: a CPU is \
          broken for good and there are too few others to say which, or the chunk is not repeatable; stopping",
-        report::chunk(thr)
+        chunk_counts::chunk(thr)
     );
     syscall::exit_group(70)
 }
 
 fn found(thr: &'static Thread, runs: &[Run], wrong: &[u32]) {
-    report::count(Kind::Found);
+    chunk_counts::count(Kind::Found);
     // What lies in unused places of the stack can come from before the chunk: that accuses nobody.
     let wrong = if judge::in_memory(runs) { wrong } else { &[] };
     let names: Vec<String> = wrong.iter().map(|c| format!("CPU {c}")).collect();
-    let left: Vec<bool> = wrong.iter().map(|&c| left::leave(c)).collect();
-    wrong.iter().for_each(|&c| report::accuse(c));
-    if judge::in_memory(runs) && !left::is_single() {
+    let left: Vec<bool> = wrong.iter().map(|&c| retired_cpus::leave(c)).collect();
+    wrong.iter().for_each(|&c| chunk_counts::accuse(c));
+    if judge::in_memory(runs) && !retired_cpus::is_single() {
         // It was somewhere: who errs now and then is found soon if every chunk is looked at.
         ALERT.store(if wrong.is_empty() { ALERTED } else { 0 }, Relaxed);
     }
@@ -430,7 +430,7 @@ fn found(thr: &'static Thread, runs: &[Run], wrong: &[u32]) {
         };
         say!(
             "silent error in {}: {} executions gave different results; repaired; {who}{end}",
-            report::chunk(thr),
+            chunk_counts::chunk(thr),
             runs.len()
         );
     }

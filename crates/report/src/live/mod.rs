@@ -19,10 +19,10 @@
 //! behind: `pid` and `process_start` tell whether it is that process's.
 
 mod layout;
-mod read;
+mod reader;
 
 pub use layout::*;
-pub use read::{Problem, Snapshot, View};
+pub use reader::{Problem, Snapshot, View};
 
 /// Where the live file of process `pid` of user `uid` is.
 pub fn path(uid: u32, pid: u32) -> String {

@@ -1,7 +1,7 @@
 //! Copying memory that may be gone, as fast as memory can be read: where it is, the crash handler ends the copy. For hosts of the runtime's own, in
 //! which signals are blocked otherwise.
 
-use crate::pending::bit;
+use crate::pending_signals::bit;
 use crate::signals::{self, Handler};
 use core::arch::naked_asm;
 

@@ -24,7 +24,7 @@ arch::global_asm!(
     nobody = sym NOBODY,
 );
 
-// Two words of each thread's in which ckpt/interpose/executed.rs notes its mask; zeros at first.
+// Two words of each thread's in which ckpt/interpose/exec.rs notes its mask; zeros at first.
 arch::global_asm!(
     ".pushsection .tbss.promp_mask,\"awT\",@nobits",
     ".globl promp_mask",

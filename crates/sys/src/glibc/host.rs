@@ -409,7 +409,7 @@ pub fn new_stack() -> Option<*mut u8> {
 
 /// A fresh stack for a host of the runtime's own, which goes on through rollbacks.
 pub fn new_kept_stack() -> Option<*mut u8> {
-    if crate::keep::on() { crate::keep::pages(STACK_BYTES) } else { new_stack() }
+    if crate::preserved_memory::on() { crate::preserved_memory::pages(STACK_BYTES) } else { new_stack() }
 }
 
 const PAGE: usize = 4096;
@@ -433,7 +433,7 @@ fn thread_local_bytes() -> usize {
 pub fn own_thread_pointer() -> Option<usize> {
     const ABOVE: usize = 4 * PAGE;
     let (mine, below) = (crate::tls::thread_pointer(), thread_local_bytes());
-    let tp = crate::keep::pages(below + ABOVE)? as usize + below;
+    let tp = crate::preserved_memory::pages(below + ABOVE)? as usize + below;
     // SAFETY: fresh zeroed memory; the words of the ABI's thread control block header.
     unsafe {
         for offset in [0usize, 16] {

@@ -2,13 +2,14 @@
 //! are held for writing. A logical thread that goes on on another host has another id: it could neither take such a lock again nor give it
 //! back, and all others would wait for ever.
 //!
-//! So from the first change of a host on, the program's calls of libc's functions for these locks lead here (`tables.rs`): a lock whose owner is an id
-//! that the caller has had before gets its present one. A restart sees to it that no thread gets an id that another one has had
-//! ([`ids_before`], `host::use_up`). The locks that libc itself takes are another matter (`libc_locks.rs`).
+//! So from the first change of a host on, the program's calls of libc's functions for these locks lead here
+//! (`got.rs`): a lock whose owner is an id that the caller has had before gets its present one. A restart
+//! sees to it that no thread gets an id that another one has had ([`ids_before`], `host::use_up`). The locks
+//! that libc itself takes are another matter (`libc_locks.rs`).
 
 use crate::cfi::{grow, pop, push, shrink};
 use crate::door::Door;
-use crate::tables::{self, Instead, c_name};
+use crate::got::{self, Instead, c_name};
 use crate::{host, maps, syscall, tls};
 use core::arch::naked_asm;
 use core::ffi::CStr;
@@ -239,8 +240,8 @@ pub fn follow_after_return(own: impl Iterator<Item = u32>) {
 pub fn follow() {
     if !FOLLOWED.swap(true, AcqRel) {
         let (maps, door, list) = (maps::all(), Door::open(), all());
-        for object in tables::objects(&maps) {
-            tables::lead(&maps, object, &list, &door);
+        for object in got::objects(&maps) {
+            got::lead(&maps, object, &list, &door);
         }
     }
 }

@@ -2,10 +2,10 @@
 //! what the program had used before is taken off a limit that it has set: it strikes when it would have. The
 //! program's calls of libc's functions lead here and tell it what it has set.
 
+use crate::got::calls_instead;
 use crate::lock::Locked;
 use crate::sys;
 use crate::syscall::getpid;
-use crate::tables::calls_instead;
 use crate::{cpu_time, signals};
 use core::ffi::{c_int, c_uint};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};

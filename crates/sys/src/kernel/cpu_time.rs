@@ -10,8 +10,8 @@
 //! In a rollback nothing goes back: what has been used has been used. The notes are memory of the program's,
 //! which does go back; hosts that become threads then write theirs anew ([`at_least`]).
 
+use crate::got::calls_instead;
 use crate::sys;
-use crate::tables::calls_instead;
 use crate::{cpu_limit, host, mutexes, syscall, time, tls};
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::*};

@@ -1,6 +1,6 @@
 //! Orders to the runtime's own hosts, which libc does not know of: system calls that each of them makes for
 //! itself.
-//! So they give rights up when the process does (ckpt/interpose/rights.rs).
+//! So they give rights up when the process does (ckpt/interpose/credentials.rs).
 //!
 //! A host with a stack is sent a signal that only such hosts do not block; its handler makes the calls. The
 //! process's
@@ -11,7 +11,7 @@
 use crate::lock::Locked;
 use crate::signals::{self, Handler};
 use crate::sys;
-use crate::{futex, pending, syscall, time};
+use crate::{futex, pending_signals, syscall, time};
 use core::arch::naked_asm;
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
@@ -58,7 +58,7 @@ pub fn install() {
 
 /// The calling host, one of the runtime's own, obeys from now on. All signals are blocked but this one.
 pub fn begin() {
-    signals::set_mask(!pending::bit(signal()));
+    signals::set_mask(!pending_signals::bit(signal()));
 }
 
 extern "C" fn obey(_sig: i32, _info: *mut libc::siginfo_t, _context: *mut libc::c_void) {

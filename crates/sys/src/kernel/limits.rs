@@ -2,13 +2,13 @@
 //! what the system and its cgroups have left.
 
 use super::cgroup::{Group, groups};
-use crate::allowed;
+use crate::initial_affinity;
 use crate::syscall::CpuSet;
 
 /// The processors that the process could use when it was loaded, in order: before libgomp may have bound
 /// the initial thread.
 pub fn at_load() -> Vec<u32> {
-    allowed::at_load().map_or_else(online, |set| set.cpus().collect())
+    initial_affinity::at_load().map_or_else(online, |set| set.cpus().collect())
 }
 
 /// The processors of the calling thread's affinity mask, in order.

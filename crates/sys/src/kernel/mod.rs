@@ -1,22 +1,24 @@
 //! What is bound to Linux: system calls and what the kernel tells of the process.
 
-pub mod allowed;
 pub mod anew;
+pub mod blocking_call;
 mod cgroup;
 pub mod cpu_limit;
 pub mod cpu_time;
+pub mod death_watch;
 pub mod descriptors;
 pub mod door;
+pub mod fcntl_locks;
 pub mod follow;
 pub mod futex;
-pub mod left;
+pub mod initial_affinity;
 pub mod limits;
-pub mod locks;
 pub mod maps;
 pub mod membarrier;
 pub mod pagemap;
-pub mod pending;
+pub mod pending_signals;
 pub mod reach;
+pub mod retired_cpus;
 pub mod rights;
 pub mod scheduling;
 pub mod signals;
@@ -27,5 +29,3 @@ pub mod time;
 pub mod timers;
 pub mod uffd;
 pub mod vdso;
-pub mod waiting;
-pub mod watch;

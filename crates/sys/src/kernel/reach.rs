@@ -14,18 +14,18 @@
 //! thread's own stack. Who holds the lock blocks all signals, ours included: it can neither be stopped nor
 //! frozen, and a handler that sends does not find the lock held by what it has interrupted.
 //!
-//! A thread whose host has ended without a word, and that nobody has found yet (watch.rs), is on its way,
-//! too. A kernel's id that a thread had on an earlier host means the thread, as long as no other has it.
+//! A thread whose host has ended without a word, and that nobody has found yet (death_watch.rs), is on its
+//! way, too. A kernel's id that a thread had on an earlier host means the thread, as long as no other has it.
 //!
 //! All this is memory of the program's, and goes back with it: what was sent after a checkpoint is sent
 //! again. A thread that fails in a way that only a rollback helps is on its way until then: its senders go
 //! on until they are stopped for that.
 
 use crate::lock::Locked;
-use crate::pending::{self, Info};
+use crate::pending_signals::{self, Info};
 use crate::sys;
 use crate::syscall::{self, getpid};
-use crate::{host, mutexes, signals, watch};
+use crate::{death_watch, host, mutexes, signals};
 use core::ffi::{c_int, c_long};
 use core::sync::atomic::{AtomicBool, Ordering::*};
 
@@ -127,7 +127,7 @@ pub fn is_to_go_back(thread: usize, id: u32) {
 pub fn arrives(thread: usize) {
     POST.with(|p| {
         while let Some(info) = p.next(thread) {
-            pending::give(&[info]);
+            pending_signals::give(&[info]);
         }
         if let Some(i) = p.travellers[..p.count].iter().position(|t| t.0 == thread) {
             p.count -= 1;
@@ -174,7 +174,7 @@ fn send(thread: usize, signal: c_int, letter: impl Fn() -> Info, real: impl Fn()
     undisturbed(|p| {
         // SAFETY: a thread, by the promise of who calls libc's function.
         let ended = || unsafe { host::id_word(thread) }.is_some_and(|w| w.load(Acquire) == 0);
-        if p.is_away(thread) || ended() && watch::unseen(thread, 0).is_some() {
+        if p.is_away(thread) || ended() && death_watch::unseen(thread, 0).is_some() {
             keep(p, thread, signal, letter)
         } else {
             real()
@@ -193,7 +193,7 @@ enum Meant {
 impl Meant {
     fn of(p: &Post, id: u32) -> Self {
         let away = p.travellers[..p.count].iter().find(|t| t.1 == id).map(|t| t.0);
-        if let Some(thread) = away.or_else(|| watch::unseen(0, id)) {
+        if let Some(thread) = away.or_else(|| death_watch::unseen(0, id)) {
             return Self::Away(thread);
         }
         // The process's first host stays when it has failed.
@@ -322,9 +322,9 @@ mod tests {
             by_number(libc::SYS_tgkill, getpid() as usize, id as usize, signal as usize, 0)
         };
         assert_eq!(by_id(libc::SIGUSR2), Some(0));
-        assert_eq!(pending::of_host(id, 0), 0);
+        assert_eq!(pending_signals::of_host(id, 0), 0);
         arrives(me);
-        let all: Vec<_> = pending::take(0).iter().map(|i| (i[0] as i32, i[1] as i32, i[3])).collect();
+        let all: Vec<_> = pending_signals::take(0).iter().map(|i| (i[0] as i32, i[1] as i32, i[3])).collect();
         let count = |w| all.iter().filter(|a| **a == w).count();
         assert_eq!(count((usr, SI_TKILL, 0)), 1, "an ordinary signal waits once: {all:?}");
         assert_eq!(count((rt, libc::SI_QUEUE, 5)), 2, "{all:?}");

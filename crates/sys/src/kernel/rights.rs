@@ -1,12 +1,12 @@
 //! What a kernel thread may do: its users and groups, capabilities, and what it has forsworn. The kernel keeps
 //! all that for each thread; libc sets users and groups for all threads that it knows of.
 
-use crate::pending;
+use crate::pending_signals;
 pub use promp_image::Rights;
 
 /// Those of thread `tid` of this process; `None` if it is not there.
 pub fn of(tid: u32) -> Option<Rights> {
-    read(&pending::status(tid)?)
+    read(&pending_signals::status(tid)?)
 }
 
 /// The capabilities as capset(2) takes them: effective, permitted, inheritable, the lower halves first.
@@ -17,7 +17,7 @@ pub fn capability_words(of: &Rights) -> [u32; 6] {
     [a, b, c, d, e, f]
 }
 
-/// Those that [`pending::status`] tells of.
+/// Those that [`pending_signals::status`] tells of.
 pub fn read(status: &str) -> Option<Rights> {
     let words = |name: &str| {
         let line = status.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'));

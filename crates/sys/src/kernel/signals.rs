@@ -1,7 +1,7 @@
 //! Signals: the stop signal, the crash signals, masks and alternate stacks.
 
 use crate::own::Own;
-use crate::pending;
+use crate::pending_signals;
 use crate::sys;
 use core::mem::MaybeUninit;
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -282,7 +282,8 @@ impl Interrupted {
 pub unsafe fn leave_to_others(signal: i32, info: *const libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: by the caller's promise; the kernel's mask is the first 8 bytes of the set.
     unsafe {
-        *(&raw mut (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<u64>() |= pending::bit(signal);
+        *(&raw mut (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<u64>() |=
+            pending_signals::bit(signal);
         let process = crate::syscall::getpid();
         if (*info).si_code == libc::SI_TKILL {
             sys!(libc::SYS_rt_tgsigqueueinfo, process, crate::syscall::gettid(), signal, info);
@@ -314,7 +315,10 @@ pub fn has_handlers(ours: u64) -> bool {
     // Before those that programs can have there are libc's own.
     let of_libc = 32..libc::SIGRTMIN();
     let others = |s: i32| {
-        of_libc.contains(&s) || ours & pending::bit(s) != 0 || CRASHES.contains(&s) || ERRORS.contains(&s)
+        of_libc.contains(&s)
+            || ours & pending_signals::bit(s) != 0
+            || CRASHES.contains(&s)
+            || ERRORS.contains(&s)
     };
     any(|signal, _| !others(signal))
 }
@@ -323,7 +327,7 @@ pub fn has_handlers(ours: u64) -> bool {
 pub fn handled() -> u64 {
     let ours = |s: i32, h: u64| CRASHES.iter().zip(&OURS).any(|(c, o)| *c == s && o.load(Relaxed) == h);
     let is = |s: &i32| disposition(*s).is_some_and(|[h, ..]| h > libc::SIG_IGN as u64 && !ours(*s, h));
-    (1..32).chain(libc::SIGRTMIN()..65).filter(is).fold(0, |set, s| set | pending::bit(s))
+    (1..32).chain(libc::SIGRTMIN()..65).filter(is).fold(0, |set, s| set | pending_signals::bit(s))
 }
 
 /// Is there a handler for a signal that `is` says it is, by its flags?

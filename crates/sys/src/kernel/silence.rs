@@ -1,6 +1,6 @@
 //! Why a host of this process does not take a signal that it was sent, for messages.
 
-use crate::{maps, pending, waiting};
+use crate::{blocking_call, maps, pending_signals};
 use std::ffi::CString;
 
 /// The kernel's letters for what a host does (proc(5)), and what keeps it from taking a signal.
@@ -15,11 +15,13 @@ const STATES: [(char, &str); 6] = [
 
 /// What host `tid` does, that has been sent `signal`. `found`: where a handler has found it last; 0: nowhere.
 pub fn of(tid: u32, signal: i32, found: usize) -> String {
-    let Some(status) = pending::status(tid) else { return format!("kernel thread {tid} has ended") };
+    let Some(status) = pending_signals::status(tid) else { return format!("kernel thread {tid} has ended") };
     let letter = status.lines().find_map(|l| l.strip_prefix("State:")?.trim().chars().next());
     let state = STATES.iter().find(|s| Some(s.0) == letter).map_or("is in a state of its own", |s| s.1);
-    let has = |set: &str| pending::set_in(&status, set).is_some_and(|s| s & pending::bit(signal) != 0);
-    let mut text = format!("kernel thread {tid} {state}, {}", waiting::of(tid));
+    let has = |set: &str| {
+        pending_signals::set_in(&status, set).is_some_and(|s| s & pending_signals::bit(signal) != 0)
+    };
+    let mut text = format!("kernel thread {tid} {state}, {}", blocking_call::of(tid));
     let waits = where_it_waits(tid);
     for (at, how) in [(waits, "at"), (found, "found last at")] {
         if at != 0 {

@@ -129,7 +129,7 @@ impl CpuSet {
 
     /// Lets host `tid` (0: the caller) run on them only, but for those that have been left.
     pub fn apply(&self, tid: u32) {
-        let rest = crate::left::without(self);
+        let rest = crate::retired_cpus::without(self);
         let set = &rest.as_ref().unwrap_or(self).0;
         // SAFETY: the kernel reads the given bytes.
         unsafe { sys!(libc::SYS_sched_setaffinity, tid, size_of_val(set), set.as_ptr()) };

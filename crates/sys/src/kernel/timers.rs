@@ -6,7 +6,7 @@
 //!
 //! Since Linux 6.15 a process can ask for a timer's number. Before, a timer cannot follow its thread.
 
-use crate::pending::{self, Info};
+use crate::pending_signals::{self, Info};
 use crate::sys;
 use crate::syscall::gettid;
 use crate::{cpu_time, lock::Lock, maps, time};
@@ -257,18 +257,18 @@ pub fn leaves(ours: u64) -> (Vec<Info>, Left) {
     let host = gettid();
     let mine = |t: &Timer| t.is_of(host);
     if !all().iter().any(mine) {
-        return (pending::take(ours), Left::default());
+        return (pending_signals::take(ours), Left::default());
     }
     LOCK.lock();
     let mut timers: Vec<Timer> = all().into_iter().filter(mine).collect();
     let look = |timers: &mut [Timer]| -> Vec<u64> { timers.iter_mut().map(looked_at).collect() };
     let (mut signals, mut shared) = (Vec::new(), Vec::new());
     let to_process = |t: &&Timer| t.to == To::Process;
-    let of_process = timers.iter().filter(to_process).fold(0, |set, t| set | pending::bit(t.signal));
+    let of_process = timers.iter().filter(to_process).fold(0, |set, t| set | pending_signals::bit(t.signal));
     let mut dues = look(&mut timers);
     for _ in 0..LOOKS {
-        signals.extend(pending::take(ours));
-        shared.extend(pending::take_of_process(of_process));
+        signals.extend(pending_signals::take(ours));
+        shared.extend(pending_signals::take_of_process(of_process));
         let before = core::mem::replace(&mut dues, look(&mut timers));
         if timers.iter().zip(before.iter().zip(&dues)).all(|(t, (b, d))| expired(t.interval, *b, *d) == 0) {
             break;
@@ -360,7 +360,7 @@ impl Left {
             }
             made(&again);
         }
-        pending::give_process(&self.signals);
+        pending_signals::give_process(&self.signals);
         LOCK.unlock();
         all
     }
@@ -408,7 +408,7 @@ mod tests {
                 overrun: 0,
             };
             assert!(t.make());
-            while pending::of_host(gettid(), 0) == 0 {
+            while pending_signals::of_host(gettid(), 0) == 0 {
                 crate::syscall::sched_yield();
             }
             let (signals, left) = leaves(0);

@@ -6,7 +6,7 @@
 //! lock, because stops take effect at the runtime's exit (recover/stop.rs).
 
 use crate::lock::Lock;
-use crate::{keep, syscall};
+use crate::{preserved_memory, syscall};
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;
 use core::ptr::null_mut;
@@ -54,7 +54,7 @@ impl Arena {
         }
     }
 
-    /// The arena of the region that rollbacks leave alone (keep.rs).
+    /// The arena of the region that rollbacks leave alone (preserved_memory.rs).
     pub const fn in_keep() -> Self {
         Self { kept: true, ..Self::new() }
     }
@@ -66,12 +66,12 @@ impl Arena {
 
     /// The arena for a new block: the kept one for code that runs on a stack there.
     fn chosen(&self) -> &Self {
-        if keep::on_its_stack() { keep::arena() } else { self }
+        if preserved_memory::on_its_stack() { preserved_memory::arena() } else { self }
     }
 
     /// The arena that a block came from.
     fn owner(&self, p: *mut u8) -> &Self {
-        if keep::holds(p as usize) { keep::arena() } else { self }
+        if preserved_memory::holds(p as usize) { preserved_memory::arena() } else { self }
     }
 
     fn class(&self, layout: Layout) -> Option<u32> {
@@ -97,7 +97,7 @@ impl Arena {
         let mut at = st.bump.next_multiple_of(size.min(4096));
         if at + size > st.end {
             let len = SPAN.max(size);
-            let span = if self.kept { keep::pages(len) } else { syscall::map_anonymous(len) };
+            let span = if self.kept { preserved_memory::pages(len) } else { syscall::map_anonymous(len) };
             let Some(span) = span else { return null_mut() };
             st.end = span as usize + len;
             at = span as usize;

@@ -2,7 +2,7 @@
 //! user's locks and critical sections. A logical thread keeps what it holds when its host is replaced.
 
 use crate::sync::{AtomicU32, Ordering::*, spin_hint};
-use crate::{futex, watch};
+use crate::{death_watch, futex};
 
 /// Rounds to spin for a lock before sleeping. Sections are mostly short: sleeping pays off only where the holder needs the CPU.
 static SPIN: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(CROWDED);
@@ -37,11 +37,11 @@ impl Lock {
         }
     }
 
-    /// [`Lock::lock`] for a lock of the program's, which a thread may hold that has ended (watch.rs).
+    /// [`Lock::lock`] for a lock of the program's, which a thread may hold that has ended (death_watch.rs).
     #[inline]
     pub fn lock_watched(&self) {
         if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
-            self.lock_slow(watch::wait);
+            self.lock_slow(death_watch::wait);
         }
     }
 

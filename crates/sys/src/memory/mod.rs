@@ -3,8 +3,8 @@
 pub mod arena;
 pub mod claim;
 pub mod guards;
-pub mod keep;
 pub mod lock;
 pub mod own;
+pub mod preserved_memory;
 pub mod ranges;
 pub mod sync;

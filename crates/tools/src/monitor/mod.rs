@@ -1,13 +1,14 @@
 //! The monitor: where threads wait for each other (PROMP_MONITOR; docs/internals/monitor.md; paper P5). It
 //! listens to what happens to threads (observe/), adds up what they do between two synchronisations
-//! (watch.rs) in tables of fixed size (tables.rs), and works out the report's figures at the end (report.rs).
+//! (watch.rs) in tables of fixed size (live_tables.rs), and works out the report's figures at the end
+//! (figures.rs).
 
 mod clock;
+mod figures;
+mod live_tables;
 mod origin;
 mod record;
-mod report;
-mod tables;
-mod trace;
+mod span_buffer;
 mod visit;
 mod watch;
 
@@ -22,7 +23,7 @@ use crate::team::thread::{self, Thread};
 use core::sync::atomic::Ordering::*;
 use promp_report::live::Snapshot;
 use promp_report::words::{self, State};
-use trace::Ring;
+use span_buffer::Ring;
 use watch::{TeamWatch, Watch};
 
 /// The listener's place; written once.
@@ -59,13 +60,13 @@ pub(crate) fn start(mode: usize) {
         return;
     }
     clock::start();
-    if !tables::start(is_shared()) {
+    if !live_tables::start(is_shared()) {
         say!("PROMP_MONITOR: the system gives no memory for the tables; nothing is measured");
         return;
     }
     TRACES.set(mode == 2);
     WORD.set(observe::register(Listener { wants: WANTS, told }));
-    recover::report::also(report::fill);
+    recover::report::also(figures::fill);
     // SAFETY: handlers that live as long as the process.
     unsafe {
         libc::atexit(at_exit);
@@ -80,17 +81,17 @@ fn is_shared() -> bool {
 }
 
 extern "C" fn at_exit() {
-    tables::end();
+    live_tables::end();
 }
 
 /// A child begins anew, in plain memory (many end by `_exit`, and would leave their files behind): the thread
 /// that called fork goes on where it was.
 extern "C" fn after_fork() {
-    tables::after_fork();
+    live_tables::after_fork();
     RINGS.raw().reset();
     RINGS.with(Vec::clear);
     if let Some(w) = thread::known().and_then(watch_of) {
-        w.forget(tables::take_row().unwrap_or(0));
+        w.forget(live_tables::take_row().unwrap_or(0));
         w.ring.set(ring());
     }
 }
@@ -119,7 +120,7 @@ fn watch_of(thr: &'static Thread) -> Option<&'static Watch> {
 fn begin(thr: &'static Thread, worker: bool) {
     let Some(word) = WORD.get() else { return };
     match watch_of(thr) {
-        Some(w) => w.move_to(tables::take_row().unwrap_or(0)),
+        Some(w) => w.move_to(live_tables::take_row().unwrap_or(0)),
         None => {
             let Some(w) = Watch::new(ring()) else { return };
             thr.words.of(word).set(core::ptr::from_ref(w).addr());
@@ -129,12 +130,12 @@ fn begin(thr: &'static Thread, worker: bool) {
     let now = w.look();
     if worker {
         w.enter(State::Idle);
-        if tables::header().regions.load(Relaxed) <= 1 {
+        if live_tables::header().regions.load(Relaxed) <= 1 {
             // Before the first region was there its threads had nothing to do.
             w.last.store(clock::first(), Relaxed);
         }
     } else {
-        let from = if tables::header().regions.load(Relaxed) == 0 { clock::first() } else { now };
+        let from = if live_tables::header().regions.load(Relaxed) == 0 { clock::first() } else { now };
         w.last.store(from, Relaxed);
         w.is_in(thr, thr.num(), 0);
         w.visit.change(|v| v.restart(0, words::Sync::Start, 0, from));
@@ -196,7 +197,7 @@ fn told_of_more(thr: &'static Thread, w: Option<&'static Watch>, event: &Event) 
             let site = origin::of_region(thr.call_place(), function);
             let before = if level == 1 {
                 let before = w.end_serial(thr, site, words::Sync::Region, size);
-                tables::region_begins(clock::monotonic_ns(w.last.load(Relaxed)), size);
+                live_tables::region_begins(clock::monotonic_ns(w.last.load(Relaxed)), size);
                 w.enter_region();
                 before
             } else {
@@ -227,7 +228,7 @@ fn told_of_more(thr: &'static Thread, w: Option<&'static Watch>, event: &Event) 
         Event::ParallelEnd { team } => {
             let level = thr.team().level.get();
             if level == 0 {
-                tables::header().region_since_ns.store(0, Relaxed);
+                live_tables::header().region_since_ns.store(0, Relaxed);
                 w.leave_for_serial(thr, team_watch(team).map_or(0, |t| t.site.get()));
             } else {
                 w.resume(thr, level);
@@ -265,7 +266,7 @@ fn at_the_end() -> Option<(u64, Snapshot)> {
     if let Some((thr, w)) = me.and_then(|thr| Some((thr, watch_of(thr)?)))
         && w.state.load(Relaxed) == State::Serial as u32
     {
-        let size = tables::header().team.load(Relaxed).max(1) as u32;
+        let size = live_tables::header().team.load(Relaxed).max(1) as u32;
         w.end_serial(thr, 0, words::Sync::Exit, size);
         end = w.last.load(Relaxed);
         w.visit.change(|v| v.restart(0, words::Sync::Exit, 0, end));
@@ -278,7 +279,7 @@ fn at_the_end() -> Option<(u64, Snapshot)> {
     loop {
         let before = leaving();
         let all: Vec<_> = others.iter().flat_map(|w| w.unrecorded(end)).collect();
-        let mut shot = tables::snapshot()?;
+        let mut shot = live_tables::snapshot()?;
         let is_whole = before.iter().all(|n| n % 2 == 0) && before == leaving();
         if is_whole || time::now_ns() - since > PATIENCE_NS {
             for u in all {

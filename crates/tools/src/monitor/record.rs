@@ -4,10 +4,10 @@
 //! A thread that comes to the same segments again and again finds them by their call sites among its own
 //! (`recent`), without a lock; it then is some fifteen loads and stores. The team's figures have one writer
 //! at a time as long as all teams that come there have the same primary thread: the first one *owns* them
-//! (tables.rs). Others add theirs atomically, in words beside.
+//! (live_tables.rs). Others add theirs atomically, in words beside.
 
 use super::clock;
-use super::tables::{self, Key};
+use super::live_tables::{self, Key};
 use super::visit::Visit;
 use super::watch::{TeamWatch, Watch};
 use crate::ckpt;
@@ -60,7 +60,7 @@ impl Known {
 
     fn become_known(&self, key: Key, segment: u32, cell: &'static Cell) {
         self.segment.set(segment);
-        self.rows.set(Some((cell, tables::segment(segment))));
+        self.rows.set(Some((cell, live_tables::segment(segment))));
         self.number.set(u32::MAX);
         self.owner.set(Owner::Unknown);
         self.key.set(key);
@@ -155,7 +155,7 @@ impl Watch {
     #[cold]
     #[inline(never)]
     fn look_up<'a>(&self, known: &'a Known, key: Key, v: &Visit) -> Option<&'a Known> {
-        let s = tables::find(key, |row| v.describe(row))?;
+        let s = live_tables::find(key, |row| v.describe(row))?;
         known.become_known(key, s, &self.rows.peek().cells[s as usize]);
         Some(known)
     }
@@ -212,14 +212,14 @@ impl Watch {
             self.row_of(k).visits_again.fetch_add(1, Relaxed);
         }
         if own_sum != sum {
-            let beside = tables::beside(k.segment.get());
+            let beside = live_tables::beside(k.segment.get());
             beside.tp_stolen_ns.fetch_add(most - own_most, Relaxed);
             beside.mean_stolen_ns.fetch_add(part(sum - own_sum), Relaxed);
         }
     }
 
     fn row_of(&self, k: &Known) -> &'static SegmentRow {
-        tables::segment(k.segment.get())
+        live_tables::segment(k.segment.get())
     }
 
     #[inline]
@@ -243,7 +243,7 @@ impl Watch {
     #[inline(never)]
     fn add_as_another(&self, k: &Known, w: &Whole) {
         if k.owner.get() == Owner::Unknown {
-            let mine = tables::own(k.segment.get(), self.rows.peek().number);
+            let mine = live_tables::own(k.segment.get(), self.rows.peek().number);
             k.owner.set(if mine { Owner::Me } else { Owner::Another });
             if mine {
                 return self.add_whole(k, w);
@@ -275,8 +275,8 @@ impl Watch {
         let wall = clock::ns(now.saturating_sub(v.began));
         let mean = v.busy_ns / u64::from(threads.max(1));
         self.add_whole(k, &Whole { threads: threads.into(), tp: v.busy_ns, mean, least: 0, wall });
-        tables::header().serial_ns.fetch_add(wall, Relaxed);
-        tables::note_serial(k.segment.get());
+        live_tables::header().serial_ns.fetch_add(wall, Relaxed);
+        live_tables::note_serial(k.segment.get());
         if let Some(ring) = self.ring.get() {
             ring.visit(v, now, thr.num(), Some(k.segment.get()));
         }
@@ -311,7 +311,7 @@ impl Watch {
                     return all;
                 }
                 let key = Key::new(v.site, 0, v.from, Sync::RegionEnd, v.level);
-                if let Some(s) = tables::find(key, |row| v.describe(row)) {
+                if let Some(s) = live_tables::find(key, |row| v.describe(row)) {
                     // As it will do itself, if it ever wakes.
                     let number = rows.thread.number.load(Relaxed);
                     rows.numbers[s as usize].store(number as u16, Relaxed);
@@ -321,7 +321,7 @@ impl Watch {
             }
             _ => return all,
         }
-        if let Some(s) = tables::last_serial() {
+        if let Some(s) = live_tables::last_serial() {
             let wait_ns = clock::ns(end.saturating_sub(since));
             all.push(of(s, CellRead { wait_ns, ..CellRead::default() }));
         }

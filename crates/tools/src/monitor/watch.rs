@@ -16,9 +16,9 @@
 //! next one.
 
 use super::clock;
+use super::live_tables::{self, Rows};
 use super::record::{Known, RECENT};
-use super::tables::{self, Rows};
-use super::trace::Ring;
+use super::span_buffer::Ring;
 use super::visit::Visit;
 use crate::ckpt;
 use crate::sys::own::Own;
@@ -140,14 +140,14 @@ pub(super) struct Watch {
 impl Watch {
     /// Of a thread that begins; `None` if there is no row for it.
     pub(super) fn new(ring: Option<&'static Ring>) -> Option<&'static Watch> {
-        let row = tables::take_row()?;
+        let row = live_tables::take_row()?;
         Some(Box::leak(Box::new(Watch {
             last: AtomicU64::new(clock::stamp()),
             state: AtomicU32::new(State::Idle as u32),
             epoch: Own::new(ckpt::epoch()),
             looks: Own::new(LOOKS),
             visits: Own::new(0),
-            rows: Own::new(tables::rows(row)),
+            rows: Own::new(live_tables::rows(row)),
             ring: Own::new(ring),
             region: Own::new(0),
             leaving: Leaving::default(),
@@ -166,7 +166,7 @@ impl Watch {
     /// Its figures go to row `row` from here on.
     pub(super) fn move_to(&self, row: u32) {
         self.recent.iter().for_each(Known::forget);
-        self.rows.set(tables::rows(row));
+        self.rows.set(live_tables::rows(row));
     }
 
     /// Adds the time since the last look to the state; the time now. Time that a rollback has undone is

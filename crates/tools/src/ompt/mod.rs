@@ -7,11 +7,11 @@
 //! wait (team/thread.rs, `calls_out`), and what happens in the tool's own calls is not told to it.
 
 pub(crate) mod abi;
+mod device_callbacks;
 mod info;
 mod league;
 mod load;
 mod points;
-mod target;
 mod tell;
 
 use crate::observe::event::{Row, Set};

@@ -9,7 +9,7 @@ use crate::observe::{OfTask, OfTeam, Told};
 use crate::say;
 use crate::sys::syscall::exit_group;
 use crate::team::thread::Thread;
-use crate::team::{pool, setup};
+use crate::team::{setup, worker_pool};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::*;
 use smallvec::SmallVec;
@@ -165,7 +165,7 @@ pub(super) fn program_ends(thr: &'static Thread) {
     if thr.team().level.get() == 0 && !thr.in_explicit_task() {
         let before = thr.in_runtime.swap(1, Relaxed);
         setup::release_hot(thr);
-        pool::dismiss_idle();
+        worker_pool::dismiss_idle();
         thr.in_runtime.store(before, Relaxed);
     }
     if let Some(info) = ThreadInfo::find(thr) {

@@ -38,7 +38,7 @@ use crate::ranges;
 use crate::runtime::runtime;
 use crate::sys::attempt::Attempt;
 use crate::sys::uffd::{Event, Uffd};
-use crate::sys::{cache, host, keep, syscall};
+use crate::sys::{cache, host, preserved_memory, syscall};
 use core::fmt;
 use core::sync::atomic::Ordering::*;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -86,10 +86,10 @@ impl Guard {
     /// held.
     pub(crate) fn new() -> Option<&'static Self> {
         let uffd = Uffd::holding()?;
-        let page = keep::pages(PAGE)? as usize;
+        let page = preserved_memory::pages(PAGE)? as usize;
         let sign = (page, page + PAGE);
         let (work, bell) = (Mutex::new(Work::default()), Condvar::new());
-        uffd.watch(sign).then(|| keep::leak(Self { uffd, sign, work, bell }) as &Self)
+        uffd.watch(sign).then(|| preserved_memory::leak(Self { uffd, sign, work, bell }) as &Self)
     }
 
     /// Makes its host. While the threads run.

@@ -6,10 +6,10 @@
 //! (numpy's memmap). Whose it is, owners.rs asks. What has no name and no descriptor is saved like other
 //! memory, and put back as new shared memory, which a child made since does not have. The rest is files:
 //! their content is saved like that of all files which the program writes to (contents.rs), and they are
-//! mapped anew when they are back (files.rs). Both are read whole at each checkpoint: what the kernel tells
-//! of pages is about one mapping.
+//! mapped anew when they are back (file_mappings.rs). Both are read whole at each checkpoint: what the kernel
+//! tells of pages is about one mapping.
 
-mod files;
+mod file_mappings;
 mod owners;
 #[cfg(test)]
 mod tests;
@@ -18,7 +18,7 @@ use crate::contents::{self, Chosen};
 use crate::image::Description;
 use crate::resources::resource::{Back, Frozen, No, Resource};
 use crate::sys::out;
-use files::Unopened;
+use file_mappings::Unopened;
 pub(crate) use owners::Owners;
 pub use owners::note_fork;
 
@@ -45,12 +45,12 @@ impl Resource for Shared {
         let open = files.len();
         files.extend_from_slice(&self.unopened.0);
         self.chosen = contents::choose(files, out::place().file(), process.files);
-        files::bind(&mut about.maps, files, &self.owners)?;
+        file_mappings::bind(&mut about.maps, files, &self.owners)?;
         about.unopened = files.split_off(open);
         Ok(())
     }
 
     fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
-        files::put_back(about, to.store)
+        file_mappings::put_back(about, to.store)
     }
 }

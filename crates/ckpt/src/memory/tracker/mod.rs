@@ -5,18 +5,18 @@
 //! checksums. Write protection by mprotect with a SIGSEGV handler is not used: system calls that write to a protected page
 //! (read(2) into a buffer) fail with EFAULT instead of raising the signal, so a program would see errors it never has.
 
-mod holding;
+mod held_mappings;
 mod scan;
 
 use crate::busy::BLOCK;
 use crate::cow::Guard;
-use crate::crew::Crew;
 use crate::image::Map;
+use crate::keeper_crew::Crew;
 use crate::ranges;
 use crate::sys::pagemap::{CHECK_WPASYNC, Pagemap, WP_MATCHING};
 use crate::sys::uffd::Uffd;
 use crate::sys::{self, guards};
-pub(crate) use holding::is_among;
+pub(crate) use held_mappings::is_among;
 use scan::{Found, Scan, Stretch};
 
 /// A run of pages.

@@ -8,7 +8,7 @@
 use crate::image::{Description, Map};
 use crate::resources::resource::{Back, Frozen, No, Resource};
 use crate::sys;
-use crate::sys::tables::calls_instead;
+use crate::sys::got::calls_instead;
 use crate::sys::{guards, maps};
 use core::ffi::{c_int, c_uint, c_ulong, c_void};
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -21,7 +21,7 @@ use crate::own_state::{self, Own};
 use crate::sys::cpu_limit::Resource;
 use crate::sys::lock::Locked;
 use crate::sys::syscall::{self, CpuSet};
-use crate::sys::{allowed, rights};
+use crate::sys::{initial_affinity, rights};
 
 /// What the process began with. No memory of its own: it outlives a restart ([`Surroundings`]).
 struct Began {
@@ -78,13 +78,13 @@ impl Surroundings {
     /// This process'.
     pub(crate) fn take() -> Self {
         let began = BEGAN.with(|b| core::mem::replace(b, Began::NOTHING));
-        Self(began, allowed::at_load().cloned())
+        Self(began, initial_affinity::at_load().cloned())
     }
 
     /// They are this process' still, whose memory is the other one's now and which has no threads yet.
     pub(crate) fn put_back(self) {
         BEGAN.with(|b| *b = self.0);
         // SAFETY: by the promise.
-        unsafe { allowed::renew(self.1) };
+        unsafe { initial_affinity::renew(self.1) };
     }
 }

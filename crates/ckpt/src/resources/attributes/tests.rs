@@ -109,7 +109,13 @@ const OTHER: &[Row] = &[
         "ckpt/resources/own_state.rs",
     ),
     row("filters of system calls", Thread, "seccomp(2)", (Stays, Refused), "ckpt/resources/own_state.rs"),
-    row("rules of files and ports", Thread, "landlock_restrict_self(2)", NO, "ckpt/resources/apart.rs"),
+    row(
+        "rules of files and ports",
+        Thread,
+        "landlock_restrict_self(2)",
+        NO,
+        "ckpt/resources/irreversible_calls.rs",
+    ),
     row("labels of security modules", Thread, "/proc/PID/attr", OTHERS, ""),
     row("keyring of a thread", Thread, "keyctl(2)", NO, "ckpt/resources/own_state.rs"),
     row("keyring of the process or session", Process, "keyctl(2)", OTHERS, ""),
@@ -120,16 +126,16 @@ const OTHER: &[Row] = &[
     row("ports of devices", Thread, "ioperm(2), iopl(2)", GONE, ""),
     row("audit's user and session", Process, "/proc/PID/loginuid", OTHERS, ""),
     // Where it is.
-    row("namespaces", Thread, "unshare(2), setns(2)", NO, "ckpt/resources/apart.rs"),
+    row("namespaces", Thread, "unshare(2), setns(2)", NO, "ckpt/resources/irreversible_calls.rs"),
     row("control groups", Process, "/proc/PID/cgroup", OTHERS, ""),
-    row("root folder", Process, "chroot(2)", NO, "ckpt/resources/apart.rs"),
+    row("root folder", Process, "chroot(2)", NO, "ckpt/resources/irreversible_calls.rs"),
     row("working folder", Process, "chdir(2)", BOTH, "ckpt/resources/process.rs"),
     row(
         "folder or files of a thread's own",
         Thread,
         "unshare(CLONE_FS, CLONE_FILES)",
         NO,
-        "ckpt/resources/apart.rs",
+        "ckpt/resources/irreversible_calls.rs",
     ),
     row("mask of new files' permissions", Process, "umask(2)", BOTH, "ckpt/resources/process.rs"),
     row("clocks since the system's start", Process, "clock_gettime(2)", (Stays, PutBack), "cli/src/restart"),
@@ -176,7 +182,7 @@ const OTHER: &[Row] = &[
         Thread,
         "prctl(PR_SET_SYSCALL_USER_DISPATCH)",
         NO,
-        "ckpt/resources/apart.rs",
+        "ckpt/resources/irreversible_calls.rs",
     ),
     row("CPU time", Thread, "clock_gettime(2), getrusage(2)", (Stays, PutBack), "sys/kernel/cpu_time.rs"),
     row("other accounts (faults, I/O, most memory)", Process, "getrusage(2)", GONE, ""),
@@ -184,7 +190,7 @@ const OTHER: &[Row] = &[
     // Signals and time.
     row("handlers", Process, "sigaction(2)", BOTH, "ckpt/resources/dispositions.rs"),
     row("blocked signals, alternate stack", Thread, "the signal's frame", BOTH, "ckpt/freeze/seats.rs"),
-    row("waiting signals", Thread, "/proc/PID/task/TID/status", BOTH, "sys/kernel/pending.rs"),
+    row("waiting signals", Thread, "/proc/PID/task/TID/status", BOTH, "sys/kernel/pending_signals.rs"),
     row("waiting real-time signals", Thread, "/proc/PID/task/TID/status", NO, "ckpt/keeper/take.rs"),
     row(
         "signal at the parent's death",
@@ -235,7 +241,7 @@ const OTHER: &[Row] = &[
     row("locked", Mapping, "mlock(2), mlock2(2)", BOTH, "ckpt/resources/attributes/memory_advice.rs"),
     row("sealed", Mapping, "mseal(2)", (Refused, PutBack), "ckpt/resources/attributes/memory_advice.rs"),
     row("guards, not of files", Mapping, "madvise(MADV_GUARD_INSTALL)", BOTH, "sys/memory/guards.rs"),
-    row("protection keys", Mapping, "pkey_alloc(2)", NO, "ckpt/resources/apart.rs"),
+    row("protection keys", Mapping, "pkey_alloc(2)", NO, "ckpt/resources/irreversible_calls.rs"),
     row("name", Mapping, "prctl(PR_SET_VMA)", GONE, ""),
 ];
 

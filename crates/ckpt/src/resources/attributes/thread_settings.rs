@@ -11,7 +11,7 @@ use crate::sys::follow::Call;
 use crate::sys::rights;
 use crate::sys::scheduling::Scheduling as Sched;
 use crate::sys::syscall::CpuSet;
-use crate::sys::{allowed, maps, pending, syscall};
+use crate::sys::{initial_affinity, maps, pending_signals, syscall};
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt;
 
@@ -44,17 +44,17 @@ pub(crate) fn of(tid: u32, own: &Own) -> Attributes {
         let o = b.own.as_ref();
         (o.is_some_and(|o| o.policy() == policy), o.is_some_and(|o| o.slack() == slack), b.io_priority == io)
     });
-    let status = pending::status(tid).unwrap_or_default();
+    let status = pending_signals::status(tid).unwrap_or_default();
     let name = maps::read_file(&comm(tid)).unwrap_or_default();
     let began = BEGAN.with(|b| b.scheduling);
     Attributes {
         name: Word::from(name.trim_ascii_end()),
         cpus: CpuSet::of_host(tid)
-            .filter(|set| Some(set) != allowed::at_load())
+            .filter(|set| Some(set) != initial_affinity::at_load())
             .map(|set| set.cpus().collect()),
         scheduling: scheduling(tid).filter(|s| *s != began),
         // Also those that the thread does not block: it has them when it goes on.
-        pending: pending::set_in(&status, "SigPnd").unwrap_or(0) & !seats::signals(),
+        pending: pending_signals::set_in(&status, "SigPnd").unwrap_or(0) & !seats::signals(),
         memory_policy: (!same_policy).then_some(policy),
         io_priority: (!same_io).then_some(io),
         timer_slack: (!same_slack).then_some(slack),
@@ -97,7 +97,7 @@ pub(crate) fn put_back(tid: u32, a: &Attributes) -> Result<(), String> {
     let _ = std::fs::write(OsStr::from_bytes(comm(tid).as_bytes()), a.name.as_os_str().as_bytes());
     match &a.cpus {
         Some(cpus) => CpuSet::of(cpus).apply(tid),
-        None => allowed::at_load().iter().for_each(|set| set.apply(tid)),
+        None => initial_affinity::at_load().iter().for_each(|set| set.apply(tid)),
     }
     let wanted = a.scheduling.unwrap_or(BEGAN.with(|b| b.scheduling));
     let now = scheduling(tid);
@@ -116,7 +116,7 @@ pub(crate) fn put_back(tid: u32, a: &Attributes) -> Result<(), String> {
             wanted.nice
         );
     }
-    for signal in pending::of_set(a.pending) {
+    for signal in pending_signals::of_set(a.pending) {
         syscall::tgkill(tid, signal);
     }
     let io = a.io_priority.unwrap_or(BEGAN.with(|b| b.io_priority));

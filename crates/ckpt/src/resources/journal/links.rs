@@ -8,7 +8,7 @@
 
 use super::name::{Name, Short, look};
 use crate::sys;
-use crate::sys::tables::calls_instead;
+use crate::sys::got::calls_instead;
 use core::ffi::{c_char, c_int, c_long, c_uint};
 use core::sync::atomic::Ordering::*;
 use core::sync::atomic::{AtomicU64, AtomicUsize};

@@ -3,7 +3,8 @@
 //! A program that opens a file, appends a line and closes it again, makes a file that must not be there yet, removes what it has read, or puts a new
 //! version in an old one's place would find, after a rollback, files of the future. The content of files that are open when a
 //! checkpoint is taken is part of it (`contents.rs`); for all others the calls that change them are noted before they are made:
-//! `calls.rs` has the calls, `note.rs` what is written down, `undo.rs` how a rollback or restart makes them undone, the last one first.
+//! `file_calls.rs` has the calls, `note.rs` what is written down, `undo.rs` how a rollback or restart makes
+//! them undone, the last one first.
 //!
 //! **Eras.** Every copy of the program's state begins an era; the description of a checkpoint has its era's number. What is noted in an era
 //! goes to `DIR/undo-ERA`, and what files held to `DIR/undo-ERA-N`. To go back to a checkpoint is to undo its era and all later
@@ -14,7 +15,7 @@
 //! names is noted, a name means, while the records behind it have been undone, what it meant when the record was written; so files are known by
 //! their names. Content is noted once an era and file.
 
-pub(crate) mod calls;
+pub(crate) mod file_calls;
 pub(crate) mod links;
 pub(crate) mod name;
 pub(crate) mod note;
@@ -40,8 +41,8 @@ pub struct Journal {
     left: AtomicU64,
     /// See [`SEEN`].
     seen: [AtomicU64; SEEN],
-    /// Objects whose tables of addresses are done: see `calls.rs`.
-    done: calls::Done,
+    /// Objects whose tables of addresses are done: see `file_calls.rs`.
+    done: file_calls::Done,
 }
 
 impl Journal {

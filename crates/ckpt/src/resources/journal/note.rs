@@ -4,7 +4,7 @@ use super::name::{Name, Short, kind, look};
 use super::{Journal, Record, What, links};
 use crate::image;
 use crate::sys;
-use crate::sys::locks;
+use crate::sys::fcntl_locks;
 use core::ffi::CStr;
 use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::*;
@@ -248,7 +248,7 @@ impl Journal {
     fn copy(&self, n: &Name, s: &libc::stat, number: u32) -> u32 {
         let length = s.st_size as u64;
         // To close it would give a lock back.
-        if locks::held(s.st_ino) {
+        if fcntl_locks::held(s.st_ino) {
             return 0;
         }
         let enough = self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(length)).is_ok();

@@ -4,7 +4,7 @@
 //! A stream has two places: `end`, the number of bytes that have gone through the pipe, and `position`, where the program is; between them a program
 //! that was rolled back repeats what it did. Moving bytes and noting them is one step for checkpoints and rollbacks (`transfer.rs`).
 
-pub(crate) mod own;
+pub(crate) mod own_pipes;
 pub(crate) mod positions;
 pub(crate) mod received;
 pub(crate) mod ring;

@@ -4,7 +4,7 @@
 //! SIGBUS.
 
 use crate::sys;
-use crate::sys::keep::{OUTPUT, OUTPUT_SIZE};
+use crate::sys::preserved_memory::{OUTPUT, OUTPUT_SIZE};
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use promp_files::Folder;
 use std::os::fd::AsRawFd;

@@ -6,7 +6,7 @@ use crate::open_descriptors;
 use crate::sys;
 use crate::sys::door::Door;
 use crate::sys::maps::Mapping;
-use crate::sys::{signals, tables};
+use crate::sys::{got, signals};
 use core::ffi::{CStr, c_int};
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 
@@ -130,7 +130,7 @@ impl OfStreams {
         let real = unsafe { libc::dlsym(libc::RTLD_DEFAULT, self.0.as_ptr()) } as usize;
         if real != 0 && self.real() == 0 {
             self.1.store(real, Relaxed);
-            tables::lead_own(maps, real, address, door);
+            got::lead_own(maps, real, address, door);
         }
     }
 }

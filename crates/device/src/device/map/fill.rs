@@ -2,11 +2,11 @@
 //! block; at last what is staged, in one piece.
 
 use super::super::backend::Addr;
+use super::super::construct_mappings::{Done, send};
 use super::super::items::{Item, Items};
 use super::super::kinds::*;
-use super::super::mapped::{Done, send};
 use super::super::present::Id;
-use super::super::{fail, pointers};
+use super::super::{attached_pointers, fail};
 use super::{Mapping, Value};
 use smallvec::SmallVec;
 
@@ -29,7 +29,7 @@ impl Mapping<'_> {
                         // A descriptor that was there has its pointers already.
                         if fresh || items.list[..i].iter().any(|b| inside(b) && self.again(items, b)) {
                             let to = self.pointed(item, k == POINTER_TO_ZERO_LEN);
-                            if !pointers::set_declared(self.table, id, addr, to) {
+                            if !attached_pointers::set_declared(self.table, id, addr, to) {
                                 self.write(at, &to.to_ne_bytes());
                             }
                         }
@@ -134,7 +134,7 @@ impl Mapping<'_> {
     fn set_pointer(&mut self, item: &Item, to: usize) {
         match self.table.find(item.addr, size_of::<usize>()) {
             Some(id) => {
-                if !pointers::set_declared(self.table, id, item.addr, to) {
+                if !attached_pointers::set_declared(self.table, id, item.addr, to) {
                     self.write(self.table.translate(id, item.addr), &to.to_ne_bytes());
                 }
             }
@@ -153,7 +153,7 @@ impl Mapping<'_> {
 
     /// True if the pointer is attached by this construct: one that is not mapped itself is left alone.
     fn attach(&mut self, item: &Item) -> bool {
-        match pointers::attach(self.table, item, item.kind == ATTACH_ZERO_LEN) {
+        match attached_pointers::attach(self.table, item, item.kind == ATTACH_ZERO_LEN) {
             Some((at, to)) => {
                 if let Some(to) = to {
                     self.write(at, &to.to_ne_bytes());

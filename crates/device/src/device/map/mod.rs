@@ -5,12 +5,12 @@
 //! firstprivate copies, then the small variables, which travel in one copy with it, then the large ones.
 
 mod fill;
-mod plan;
+mod placement;
 
 use super::backend::{Addr, Backend, Queue};
+use super::construct_mappings::{Held, Mapped};
 use super::fetch::Part;
 use super::items::{Item, Items};
-use super::mapped::{Held, Mapped};
 use super::present::{BlockId, Id, Table};
 use super::{State, fail};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ type Values = Vec<Value>;
 #[derive(Default)]
 pub(crate) struct Lists {
     values: Values,
-    new: plan::New,
+    new: placement::New,
     /// Of what comes back.
     pub parts: Vec<Part>,
 }

@@ -7,7 +7,7 @@
 //! kernels as the time model says, when the log is full, and when the device closes. Then the results are
 //! set aside (C), B is put back, the log is run again, and the blocks are compared with C on the device,
 //! bit for bit. Equal: C is the next B. Different: the log is run again until two executions in succession
-//! agree. Signatures may stand for C (check.rs). Addresses are the same each time, so no data structure
+//! agree. Signatures may stand for C (comparison.rs). Addresses are the same each time, so no data structure
 //! needs to be known.
 //!
 //! A kernel that need not give the same bits twice (ptx.rs) runs once, between sections, and is reported
@@ -16,29 +16,29 @@
 //! States of a section: closed → (first kernel) open → (end) closed. Blocks whose B is not `valid` are
 //! copied when it opens.
 
-mod check;
+mod comparison;
 mod kernel;
-mod memory;
+mod memory_blocks;
 mod section;
 
-pub(crate) mod inject;
-pub(crate) mod model;
+pub(crate) mod device_bit_flips;
+pub mod error_totals;
 pub(crate) mod ptx;
-pub mod report;
+pub(crate) mod time_model;
 pub(crate) mod verdict;
 
 use super::backend::{Addr, Backend, Direction, Failed, Image, Launch, Properties, Queue};
 use super::signature::Signature;
-use super::{declared, fail};
-use crate::acc::profile::Heard;
+use super::{declare_target, fail};
+use crate::acc::profiling_interface::Heard;
 use crate::icv::devices::{Keep, Mode, Settings};
 use crate::icv::silent::Fault;
 use crate::sys::lock::Locked;
 use crate::sys::time::now_ns;
-use inject::Injector;
+use device_bit_flips::Injector;
+use error_totals::Totals;
 use kernel::{Kernel, Step};
-use memory::{ALIGN, Block, SMALL};
-use report::Totals;
+use memory_blocks::{ALIGN, Block, SMALL};
 use section::{Section, seconds};
 use verdict::Verdicts;
 
@@ -104,7 +104,7 @@ impl Backend for Guarded {
     }
     fn open(&self) -> Result<(), String> {
         self.inner.open()?;
-        report::watch(self);
+        error_totals::watch(self);
         Ok(())
     }
     fn close(&self) {
@@ -237,9 +237,9 @@ impl Backend for Guarded {
             }
             let kernel = Kernel::of(launch);
             let (start, ordinal) = (now_ns(), s.totals.kernels + s.kernels + 1);
-            let variables = declared::contents(&self.properties());
+            let variables = declare_target::contents(&self.properties());
             let done = self.run(s, &kernel, ordinal, true);
-            if variables != declared::contents(&self.properties()) {
+            if variables != declare_target::contents(&self.properties()) {
                 fail(format_args!(
                     "PROMP_SDC_ASSUME vouches for {}, which changes variables of declare target: on this \
                      device they are the host's, and it cannot be executed again",

@@ -4,12 +4,12 @@ use super::super::backend::Addr;
 use super::super::fail;
 use super::super::signature::PIECE;
 use super::Guarded;
-use super::check::Place;
-use super::inject::{Injector, Target};
+use super::comparison::Place;
+use super::device_bit_flips::{Injector, Target};
+use super::error_totals::Totals;
 use super::kernel::{Kernel, Step};
-use super::memory::Block;
-use super::model::{self, Costs};
-use super::report::Totals;
+use super::memory_blocks::Block;
+use super::time_model::{self, Costs};
 use crate::icv::devices::{Keep, Mode};
 use crate::icv::globals;
 use crate::say;
@@ -231,9 +231,9 @@ impl Guarded {
         s.wanted = match self.mode {
             Mode::Lazy(0) => {
                 let verification = s.costs.map_or(0.0, |c| c.verification(bytes));
-                let period = model::period(&s.sites) as u64;
-                let rate = model::rate(self.settings.mtbf_ns.map(seconds));
-                model::choose(rate, per_kernel, verification, seconds(self.settings.latency_ns), period)
+                let period = time_model::period(&s.sites) as u64;
+                let rate = time_model::rate(self.settings.mtbf_ns.map(seconds));
+                time_model::choose(rate, per_kernel, verification, seconds(self.settings.latency_ns), period)
             }
             Mode::Lazy(n) => n,
             _ => 1,

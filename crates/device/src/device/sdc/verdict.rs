@@ -3,7 +3,7 @@
 
 use super::ptx::Program;
 use crate::device::backend::{Addr, Image, Properties};
-use crate::device::declared;
+use crate::device::declare_target;
 use crate::device::images::{self, Table};
 use crate::recover::unmade::NO_PTX;
 use crate::sys::lock::Locked;
@@ -131,7 +131,7 @@ impl Verdicts {
     fn vouch(&self, k: &mut Known) {
         if self.assume.iter().any(|g| maps::glob(g.as_bytes(), k.name.as_bytes())) {
             // More is not looked at before and after each kernel.
-            let many = self.native && declared::size() > declared::MOST;
+            let many = self.native && declare_target::size() > declare_target::MOST;
             k.reason =
                 many.then(|| "there are many variables of declare target, which it could change".into());
         }

@@ -1,6 +1,6 @@
 //! Handing out the chunks of constructs that are profiled, or that are trials which may have to be cut short.
 
-use super::site::{self, Site};
+use super::site_table::{self, Site};
 use super::{GUIDED, LIMITED, PROFILE};
 use crate::sys::time;
 use crate::team::member::Member;
@@ -23,7 +23,7 @@ pub(crate) fn seconds(ticks: u64) -> f64 {
 #[cold]
 #[inline(never)]
 pub(crate) fn next(m: &'static Member, s: &Share, shape: &Shape) -> Option<Range> {
-    let site = site::by_index(shape.tune - 1);
+    let site = site_table::by_index(shape.tune - 1);
     if shape.deal == PROFILE {
         return timed(m, s, shape, site);
     }

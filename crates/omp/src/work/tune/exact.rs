@@ -16,17 +16,17 @@
 //! Constructs that are made meanwhile, in other teams, are tuned as ever; what becomes of that is undone.
 //! Those who can go back are above this folder: they offer it ([`Machine`]).
 
-use super::places;
-use super::report::less;
-use super::site::Site;
+use super::decisions::less;
+use super::site_names;
+use super::site_table::Site;
 use crate::icv::{globals, globals_if_ready};
 use crate::say;
 use crate::sys::own::Own;
-use crate::sys::{keep, syscall, time};
+use crate::sys::{preserved_memory, syscall, time};
 use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering::*};
 use promp_model::choice::Choice;
-use promp_model::exact::{self, Tried};
-use promp_model::tuning::What;
+use promp_model::exhaustive_search::{self, Tried};
+use promp_model::tuning_file::What;
 
 /// Who takes checkpoints and goes back to them.
 pub trait Machine: Sync {
@@ -56,7 +56,7 @@ struct Candidate {
     choice: AtomicU64,
     count: AtomicU32,
     /// Bits of seconds for an iteration.
-    times: [AtomicU64; exact::MOST],
+    times: [AtomicU64; exhaustive_search::MOST],
 }
 
 /// What outlives going back. Only one thread at a time writes it; the keeper's hand-over orders the rest.
@@ -83,10 +83,10 @@ static REFUSED: AtomicU32 = AtomicU32::new(0);
 /// From here on constructs are compared by `machine`; once, under the initialisation lock. False: there is
 /// no memory for it.
 pub fn start(machine: &'static dyn Machine) -> bool {
-    let Some(p) = keep::pages(size_of::<Kept>()) else { return false };
+    let Some(p) = preserved_memory::pages(size_of::<Kept>()) else { return false };
     MACHINE.set(Some(machine));
     PROCESS.store(syscall::getpid(), Relaxed);
-    INCARNATION.store(keep::incarnation(), Relaxed);
+    INCARNATION.store(preserved_memory::incarnation(), Relaxed);
     // Zeroed memory is an empty table.
     KEPT.store(p.cast(), Release);
     // SAFETY: the handler lives as long as the process.
@@ -98,8 +98,8 @@ fn kept() -> Option<&'static Kept> {
     // A process that goes on from a checkpoint has the pointer, and other things in that place; its child has
     // neither.
     let here = PROCESS.load(Relaxed) == syscall::getpid()
-        && keep::on()
-        && INCARNATION.load(Relaxed) == keep::incarnation();
+        && preserved_memory::on()
+        && INCARNATION.load(Relaxed) == preserved_memory::incarnation();
     // SAFETY: null, or memory of this process' kept region that is never given back; all of it is atomics.
     here.then(|| unsafe { KEPT.load(Acquire).as_ref() }).flatten()
 }
@@ -192,7 +192,7 @@ pub(crate) fn concluded(site: &Site, total: u64, seconds: f64) -> Option<Vec<Tri
         over(site);
         return None;
     }
-    if let Some(i) = exact::next(&tried) {
+    if let Some(i) = exhaustive_search::next(&tried) {
         kept.current.store(i as u32, Relaxed);
         let why = machine.back(kept.point.load(Relaxed));
         refused(site, &format!("the program cannot go back to its beginning: {why}"));
@@ -228,7 +228,7 @@ fn over(site: &Site) {
 
 fn name(site: &Site) -> String {
     let what = if site.key.what == What::Loop { "loop" } else { "region" };
-    let function = places::of(site.key.at, site.key.what == What::Loop).map_or("?".into(), |(.., f)| f);
+    let function = site_names::of(site.key.at, site.key.what == What::Loop).map_or("?".into(), |(.., f)| f);
     match site.key.what {
         What::Loop => format!("{what} in {function}, some 2^{} iterations", site.key.class),
         What::Region => format!("{what} {function}"),
@@ -249,7 +249,7 @@ fn told(site: &Site, tried: &[Tried]) {
         return;
     }
     let executions: usize = tried.iter().map(|t| t.times.len()).sum();
-    let best = &tried[exact::best(tried)];
+    let best = &tried[exhaustive_search::best(tried)];
     let found = match best.choice {
         Choice::GIVEN => "the program's own way stays".into(),
         c => format!("{c}{}", less(best.least() / tried[0].least())),

@@ -1,6 +1,6 @@
 //! The tuner: chooses how loops are dealt, by the cost model and by measuring (docs/internals/tuning.md).
 //!
-//! A loop that may be changed has a [`Site`](site::Site) for its call site, the class of its number of
+//! A loop that may be changed has a [`Site`](site_table::Site) for its call site, the class of its number of
 //! iterations and its team's size; the site has the search (promp-model's `search`). Who makes a
 //! construct's descriptor asks for the plan ([`shape`]); every member tells when it leaves ([`left`]), the
 //! last one what the whole took. One construct a site is measured at a time; others, in other teams, go by
@@ -15,18 +15,18 @@
 //! sched ICV, and `auto`; chunks stay whole numbers of the program's own. Static schedules stay, since
 //! programs may count on them, but where promp-cc has proved that nothing depends on who executes what.
 //! Of doacross loops those with a guided schedule and `auto` may be changed, as far as their iterations
-//! cannot notice ([`ways::in_order`]); nothing is changed in ordered loops and in sections. Results cannot
-//! change, then, but for the order in which reductions are merged, which is no different from run to run than
-//! before.
+//! cannot notice ([`candidates::in_order`]); nothing is changed in ordered loops and in sections. Results
+//! cannot change, then, but for the order in which reductions are merged, which is no different from run to
+//! run than before.
 //!
 //! Off costs nothing: [`shape`] is called where a construct is made and something is to be done then anyway.
 
 pub(crate) mod deal;
+pub mod decisions;
 pub mod exact;
-pub(crate) mod places;
 pub(crate) mod regions;
-pub mod report;
-pub(crate) mod site;
+pub(crate) mod site_names;
+pub(crate) mod site_table;
 pub(crate) mod store;
 
 use super::bounds::Schedule;
@@ -34,7 +34,7 @@ use super::dispenser::Range;
 use super::shape::Shape;
 use super::shape_choice::{FEW, Iterations, fits, in_batches};
 use crate::icv::settings::Constructs;
-use crate::icv::tune::{Mode, Threads};
+use crate::icv::tuner_settings::{Mode, Threads};
 use crate::icv::{Globals, Sched, globals};
 use crate::sys::time;
 use crate::team::member::Member;
@@ -42,8 +42,8 @@ use crate::team::team::Team;
 use core::sync::atomic::Ordering::*;
 use promp_model::choice::Choice;
 use promp_model::search::{May, Search};
-use promp_model::tuning::What;
-use promp_model::{Kind, Schedule as Dealt, ways};
+use promp_model::tuning_file::What;
+use promp_model::{Kind, Schedule as Dealt, candidates};
 
 /// Bits of [`Shape::deal`].
 pub(crate) const PROFILE: u8 = 1;
@@ -93,16 +93,16 @@ pub(crate) fn shape(
     };
     let may = May { schedule: true, threads: globals().promp.tune.threads != Threads::Keep };
     let own = Dealt::new(kind, if given.kind == Sched::Auto { 0 } else { shape.chunk });
-    let key = site::Key { at, class: shape.total.ilog2(), threads: n, own, what: What::Loop };
+    let key = site_table::Key { at, class: shape.total.ilog2(), threads: n, own, what: What::Loop };
     let search = || {
         if !in_order {
             return Search::new(n, own, may);
         }
-        let mut all = ways::in_order(n, own, given.kind == Sched::Auto, shape.total);
+        let mut all = candidates::in_order(n, own, given.kind == Sched::Auto, shape.total);
         all.retain(|c| may.threads || c.threads == 0);
         Search::of_these(n, own, all)
     };
-    let Some((index, site)) = site::find(key, search) else { return plain() };
+    let Some((index, site)) = site_table::find(key, search) else { return plain() };
     let (choice, plan) = site.next(shape.total, false);
     let mut s = dealt(shape, choice.schedule(shape.total, own, n), given, n);
     if let Some(plan) = plan {
@@ -153,7 +153,7 @@ fn dealt(s: Shape, by: Dealt, given: Schedule, n: u32) -> Shape {
 /// A member leaves a measured construct `took` ns after it was made.
 #[cold]
 pub(crate) fn left(m: &'static Member, shape: &Shape, took: u64) {
-    let site = site::by_index(shape.tune - 1);
+    let site = site_table::by_index(shape.tune - 1);
     site.latest.fetch_max(took, Relaxed);
     // Release: what the members have timed. Acquire: the last one reads it.
     if site.left.fetch_add(1, AcqRel) + 1 == m.team().size() {

@@ -6,15 +6,15 @@
 //! many as are best; one thread alone has a team of its own, so that the workers stay where they are. Such
 //! regions are set up each time; but not those that one thread goes on to execute (team/setup.rs).
 
-use super::site::{self, Key};
-use crate::icv::tune::Threads;
+use super::site_table::{self, Key};
+use crate::icv::tuner_settings::Threads;
 use crate::icv::{Globals, globals};
 use crate::sys::{maps, time};
 use crate::team::team::Team;
 use core::sync::atomic::{AtomicBool, Ordering::*};
 use promp_model::Schedule;
 use promp_model::search::{May, Search};
-use promp_model::tuning::What;
+use promp_model::tuning_file::What;
 
 /// Has the program regions that the compiler made?
 static MADE: AtomicBool = AtomicBool::new(false);
@@ -50,7 +50,7 @@ pub(crate) struct Fed {
 /// How many executions of the region of this site come before the next one that is to be measured, if one
 /// thread goes on to execute it; 0: none, or not by one.
 pub(crate) fn unmeasured(site: u16) -> u32 {
-    site::by_index(site).unmeasured_alone()
+    site_table::by_index(site).unmeasured_alone()
 }
 
 /// With how many threads to execute the region of outlined function `call`, which would get `n`. `due`: it
@@ -66,7 +66,7 @@ pub(crate) fn threads(call: usize, n: u32, dynamic: bool, due: bool) -> Fed {
             Search::new(n, Schedule::BLOCKS, May { schedule: false, threads: false })
         }
     };
-    let Some((index, site)) = site::find(key, search) else {
+    let Some((index, site)) = site_table::find(key, search) else {
         return Fed { threads: n, site: None, measured: None, made: false };
     };
     let (choice, plan) = site.next(1, due);
@@ -92,7 +92,7 @@ pub(crate) fn ended_by(team: &'static Team) {
 /// A measured region has ended, which `n` threads have executed.
 #[cold]
 pub(crate) fn ended((index, began): (u16, u64), n: u32) {
-    let site = site::by_index(index);
+    let site = site_table::by_index(index);
     site.latest.store(time::now_ns().saturating_sub(began), Relaxed);
     site.conclude(1, false, n);
 }

@@ -4,15 +4,15 @@
 //! same time put their entries together. Whatever is wrong with it leads to one line and to tuning without
 //! it.
 
-use super::places;
-use super::site::{self, Key};
+use super::site_names;
+use super::site_table::{self, Key};
 use crate::icv::{globals, globals_if_ready};
 use crate::say;
 use crate::sys::lock::Locked;
 use crate::team::thread;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::*};
 use promp_model::choice::Choice;
-use promp_model::tuning::{self, Entry, Tuning};
+use promp_model::tuning_file::{self, Entry, Tuning};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ static WRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// Reads the file, and arranges for it to be written at the end.
 pub(crate) fn open(path: &str, verbose: u32) {
-    let machine = places::machine(globals_procs());
+    let machine = site_names::machine(globals_procs());
     let path = std::path::absolute(path).unwrap_or_else(|_| path.into());
     let tuning = match read(&path) {
         Ok(text) => match Tuning::read(&text) {
@@ -82,11 +82,11 @@ fn globals_procs() -> u32 {
     crate::sys::limits::affinity_mask().len().max(1) as u32
 }
 
-fn key(k: &Key, machine: &str) -> Option<(tuning::Key, String)> {
-    let (module, offset, function) = places::of(k.at, k.what == tuning::What::Loop)?;
-    let key = tuning::Key {
+fn key(k: &Key, machine: &str) -> Option<(tuning_file::Key, String)> {
+    let (module, offset, function) = site_names::of(k.at, k.what == tuning_file::What::Loop)?;
+    let key = tuning_file::Key {
         what: k.what,
-        module: tuning::word(&module),
+        module: tuning_file::word(&module),
         offset,
         class: k.class,
         threads: k.threads,
@@ -143,7 +143,7 @@ extern "C" fn at_exit() {
 /// What this process has decided or confirmed.
 fn found(machine: &str) -> Vec<Entry> {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |d| d.as_secs());
-    site::all()
+    site_table::all()
         .filter_map(|site| {
             let (choice, takes, own, tried) = site.search.with(|s| {
                 // Nothing was searched: the file has it already, or there was nothing to choose.
@@ -152,8 +152,8 @@ fn found(machine: &str) -> Vec<Entry> {
                 s.settled().filter(|_| searched).map(|c| (c, s.takes(), s.takes_own(), tried()))
             })?;
             let (key, function) = key(&site.key, machine)?;
-            let function = tuning::word(&function);
-            Some(Entry { key, function, choice, takes, own, tried, date: tuning::date(now) })
+            let function = tuning_file::word(&function);
+            Some(Entry { key, function, choice, takes, own, tried, date: tuning_file::date(now) })
         })
         .collect()
 }

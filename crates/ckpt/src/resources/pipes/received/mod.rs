@@ -6,13 +6,13 @@
 //! Nobody who waits for input by other means (`poll`, FIONREAD) would know of what was noted, nor is known what children or other calls have read: then there
 //! is no rollback (streams.rs). In the kept region; a new process has nothing of it.
 
-pub(crate) mod calls;
+pub(crate) mod input_calls;
 
 use super::transfer::Way;
 use super::{Notes, Stream, behind, one_way};
 use crate::open_descriptors::Inherited;
 use crate::sys::door::Door;
-use crate::sys::keep::OUTPUTS;
+use crate::sys::preserved_memory::OUTPUTS;
 use crate::{image, keep};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 

@@ -5,17 +5,17 @@
 //! in a ring, a file that outlives the process, as do the counters. A checkpoint has the position; a
 //! rollback puts it back, and what the program hands over until it is `end` again is compared with the
 //! notes and dropped. If it differs, from there on whole lines that have been sent are dropped once each,
-//! in whatever order they come, and others are sent (`lines.rs`). `piece.rs` sends, `calls.rs` has the
-//! program's calls.
+//! in whatever order they come, and others are sent (`line_checksums.rs`). `piece.rs` sends,
+//! `output_calls.rs` has the program's calls.
 //!
-//! Under a supervisor a piece goes by a private pipe (`private.rs`), and after a death it is known what of it
-//! was taken. Otherwise a process that is killed between sending a piece and noting it leaves one that may
-//! have been sent (`tried` is ahead of `end`): a restart says so, and it is sent again.
+//! Under a supervisor a piece goes by a private pipe (`private_pipe.rs`), and after a death it is known what
+//! of it was taken. Otherwise a process that is killed between sending a piece and noting it leaves one that
+//! may have been sent (`tried` is ahead of `end`): a restart says so, and it is sent again.
 
-pub(crate) mod calls;
-mod lines;
+mod line_checksums;
+pub(crate) mod output_calls;
 mod piece;
-pub(crate) mod private;
+pub(crate) mod private_pipe;
 
 use super::{Identity, Notes, Stream, behind, one_way};
 use crate as ckpt;
@@ -42,12 +42,12 @@ pub struct Sent {
 #[repr(C)]
 struct Sink {
     stream: Stream,
-    lines: lines::Lines,
+    lines: line_checksums::Lines,
     /// 1: it is a file.
     log: AtomicU32,
     /// Where the program was in it at the checkpoint that it goes back to.
     back_to: AtomicU64,
-    private: private::Private,
+    private: private_pipe::Private,
 }
 
 impl Sink {
@@ -98,7 +98,7 @@ impl Counters {
 
     /// Another process had these: counts what the pipe has taken of the piece that was on its way when it
     /// died, if this is the private pipe that it was in.
-    fn settle(&self, private: &private::Private) {
+    fn settle(&self, private: &private_pipe::Private) {
         let number = private.number();
         if number != 0 && number == self.by.load(Relaxed) {
             let (end, staged) = (self.end.load(Relaxed), self.staged.load(Relaxed));
@@ -116,13 +116,13 @@ impl Counters {
 
     /// What is sent from here on goes by the private pipe, if there is one and a pipe is followed, which
     /// `pipe` leads to. Where pieces must stay apart (packets) they are written.
-    fn go_by(&self, private: &private::Private, pipe: Option<i32>) {
+    fn go_by(&self, private: &private_pipe::Private, pipe: Option<i32>) {
         let pipe = pipe.filter(|&fd| flags_of(fd) & libc::O_DIRECT == 0);
         if pipe.is_none() {
             private.end();
         }
         if self.places.load(Relaxed) == 0 {
-            self.places.store(pipe.map_or(0, private::places_of), Relaxed);
+            self.places.store(pipe.map_or(0, private_pipe::places_of), Relaxed);
         }
         let end = self.end.load(Relaxed);
         if let Some(fd) = pipe {

@@ -3,7 +3,7 @@
 
 use super::super::transfer::{MOST, Way};
 use super::super::{Notes, behind};
-use super::lines::{Next, PIECE};
+use super::line_checksums::{Next, PIECE};
 use super::{Counters, Sink};
 use crate::keep;
 use crate::say;
