@@ -403,7 +403,7 @@ fn a_log_that_was_emptied() {
     // Killed when it has written something, but before a checkpoint of that, and again before another one and
     // before its end (else 77: once more).
     let start = "\"$P\" run --threads 2 --ckpt \"$D\" --every 250ms -- \"$E\" 80 late 300 1<>\"$L\" & p=$!
-while :; do G=$(ls \"$D\"/gen-* 2>/dev/null); [ -s \"$L\" ] && break; sleep 0.01; done
+while :; do N=$(ls \"$D\"/gen-* 2>/dev/null); [ -s \"$L\" ] && break; G=$N; sleep 0.01; done
 kill -9 $p; wait $p 2>/dev/null; cp \"$L\" \"$L.then\"
 [ -n \"$G\" ] && [ \"$(ls \"$D\"/gen-*)\" = \"$G\" ] || exit 77\n";
     let killed = "\"$P\" restart \"$D\" 1<>\"$L\" & p=$!

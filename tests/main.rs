@@ -114,6 +114,7 @@ mod slurm;
 mod static_schedules;
 mod stats;
 mod steps;
+mod steps_log;
 mod streams;
 mod tail_calls;
 mod thread_state;

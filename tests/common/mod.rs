@@ -17,6 +17,7 @@ pub mod left;
 pub mod pages;
 pub mod prefix;
 pub mod saved;
+pub mod scripts;
 pub mod traced;
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};

@@ -6,6 +6,7 @@
 
 use promp_report::numbers::{fixed, seconds};
 use promp_report::{Loop, Report, Unsafe};
+use promp_settings::save_budget::ACROSS;
 use std::fmt::Write;
 
 /// The verdicts, the best first.
@@ -147,9 +148,9 @@ fn is_private(u: &Unsafe) -> bool {
     u.what.contains("of private data")
 }
 
-/// Is it save points in a loop whose iterations wait for each other (plugin/src/undo/waits.cc)?
+/// Is it save points in a loop whose iterations wait for each other?
 fn is_across(u: &Unsafe) -> bool {
-    u.what.starts_with("save points where")
+    u.what == ACROSS
 }
 
 /// What the work came to that made it work that cannot be executed again.

@@ -80,6 +80,9 @@ impl Step {
         if let There::Nothing = there {
             step.place.clear().map_err(said)?;
         }
+        if !matches!(there, There::Ended(_)) {
+            step.place.note_others().map_err(said)?;
+        }
         checkpoint_directory::prepare(&step.place.dir).map_err(|f| f.message)?;
         Ok((step, there))
     }

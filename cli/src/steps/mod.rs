@@ -16,6 +16,7 @@
 //! DIR/steps/NAME.taken the last run in which a step had it, and as which one of all
 //! DIR/steps/NAME.files what it has opened (crates/calls/src/file_list.rs)
 //! DIR/steps/NAME.ended what it has left behind when it ended
+//! DIR/steps/NAME.at-once another step is, or was, at work at the same time: this one must not cut its log
 //! ```
 
 pub(crate) mod front;

@@ -2,7 +2,9 @@
 //! of its kind it is in this run.
 
 use super::redirections::Streams;
+use promp_calls::file_list::AT_ONCE;
 use promp_files::replace;
+use promp_image::Directory;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -59,7 +61,7 @@ impl Place {
         beside(&self.dir, what)
     }
 
-    /// Removes what there is of the step.
+    /// Removes what there is of the step, but for what is known of others at the same time.
     pub(super) fn clear(&self) -> io::Result<()> {
         for gone in ["files", "ended"].map(|what| fs::remove_file(self.beside(what))) {
             or_missing(gone)?;
@@ -67,13 +69,29 @@ impl Place {
         or_missing(fs::remove_dir_all(&self.dir))
     }
 
-    /// The places of steps that come behind this one, in their order.
+    /// The step is about to run. If others are at work, or are to go on, it is noted for each of them: who
+    /// goes back must not cut a log then that all of them write to.
+    pub(super) fn note_others(&self) -> io::Result<()> {
+        let Some(folder) = self.dir.parent() else { return Ok(()) };
+        let lock = File::open(folder)?;
+        lock.lock()?;
+        let is_at_work = |dir: &PathBuf| !Directory::open(dir).is_ok_and(|d| d.finished());
+        let all = all_taken(folder).into_keys().map(|name| folder.join(name));
+        let others: Vec<_> = all.filter(|dir| *dir != self.dir && is_at_work(dir)).collect();
+        let own = others.first().map(|_| &self.dir);
+        others.iter().chain(own).try_for_each(|dir| replace(&beside(dir, AT_ONCE), b""))
+    }
+
+    /// The places of steps that come behind this one, or are at work at the same time, in their order.
     pub(super) fn later(&self) -> Vec<PathBuf> {
         let Some(folder) = self.dir.parent() else { return Vec::new() };
-        let mut all: Vec<_> = all_taken(folder).into_iter().collect();
-        all.sort_by_key(|(_, t)| t.number);
-        let later = all.into_iter().filter(|(_, t)| t.number > self.number);
-        later.map(|(name, _)| folder.join(name)).filter(|dir| *dir != self.dir).collect()
+        let mut all: Vec<_> =
+            all_taken(folder).into_iter().map(|(name, t)| (t.number, folder.join(name))).collect();
+        all.sort();
+        let at_once = |dir: &Path| beside(dir, AT_ONCE).exists();
+        let own = at_once(&self.dir);
+        let later = |(n, dir): &(usize, PathBuf)| *n > self.number || own && at_once(dir);
+        all.into_iter().filter(later).map(|(_, dir)| dir).filter(|dir| *dir != self.dir).collect()
     }
 }
 

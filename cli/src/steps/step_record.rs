@@ -2,9 +2,9 @@
 //! something else now.
 //!
 //! Of one that has ended, what each held at its end counts, for steps change files. What a later step of the
-//! script has made of a file since is no change: that is left out, too, or finds it itself. Of one that was
-//! cut, only what it has read and nobody in the run has written is compared: what it has written itself, the
-//! restart looks after.
+//! script, or one at the same time, has made of a file is no change: that is left out, too, or finds it
+//! itself. Of one that was cut, only what it has read and nobody in the run has written is compared: what it
+//! has written itself, the restart looks after.
 
 use super::redirections::{Stream, Streams};
 use super::step_place::{Place, beside};

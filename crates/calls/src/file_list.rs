@@ -9,6 +9,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use twox_hash::XxHash3_64;
 
+/// What the mark beside a step's list ends with: another step is, or was, at work at the same time.
+pub const AT_ONCE: &str = "at-once";
 /// The content of longer ones is not read: when they were written counts.
 const LONGEST: u64 = 64 << 20;
 /// Bytes read at once: it happens on the program's stack, which may be a signal's.

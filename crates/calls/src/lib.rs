@@ -8,6 +8,7 @@
 mod commands;
 pub mod file_list;
 mod phrase;
+pub mod pieces;
 
 pub use commands::unknown_fcntl;
 pub use phrase::Text;

@@ -239,6 +239,9 @@ pub struct Sent {
     pub inode: u64,
     /// Bytes.
     pub position: u64,
+    /// Bytes that had gone out by then: more, while the program repeats what it has sent. Older versions: 0.
+    #[serde(default)]
+    pub end: u64,
     /// Where its output differs from what it was before a rollback.
     #[serde(default)]
     pub lines: Option<SentLines>,

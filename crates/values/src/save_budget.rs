@@ -6,6 +6,9 @@ pub const ENOUGH: u64 = 150_000;
 /// So much time of saving, too, if it is far too much for what was done meanwhile.
 pub const DEAR: u64 = 30_000;
 
+/// What a site saves that is a loop whose iterations wait for each other (plugin/src/undo/waits.cc).
+pub const ACROSS: &str = "save points where iterations wait for each other";
+
 /// What PROMP_SAVE_BUDGET says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
@@ -200,6 +203,12 @@ mod tests {
         assert_eq!(may(MOST, Budget::Unlimited, false), Ok(()));
         assert_eq!(may(MOST + 1, Budget::Unlimited, true), Err(NotCopied::Most));
         assert!(NotCopied::Most.text("f", MOST + 1).ends_with("and at most 16384 KiB are copied"));
+    }
+
+    #[test]
+    fn the_plugin_names_its_sites_so() {
+        let plugin = include_str!("../../../plugin/src/undo/waits.cc");
+        assert!(plugin.contains(&format!("\"{ACROSS}\")")));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! run it again (crates/store/src/end_record_file.rs).
 //!
 //! A program ends by `exit`, by returning from `main` (exits.rs), or at once: by `_exit`, `_Exit`,
-//! `quick_exit`, or by the system call. The latter lead here (as in ckpt/interpose/credentials.rs). They may come
-//! from a signal's handler, at any moment.
+//! `quick_exit`, or by the system call. The latter lead here (as in ckpt/interpose/credentials.rs). They may
+//! come from a signal's handler, at any moment.
 //!
 //! A checkpoint notes with a thread that it has recorded the end. Whoever goes back to it finds the record as
 //! it was then; going back to an earlier one takes the record back.

@@ -19,10 +19,9 @@ use crate::image::{DeadWord, PAGE};
 use crate::say;
 use crate::sys::door::Door;
 use crate::sys::uffd::{Event, Uffd};
-use crate::sys::{host, maps, preserved_memory, syscall};
+use crate::sys::{blocking_call, host, maps, preserved_memory, syscall};
 use crate::{keep as kept, ranges};
 use core::sync::atomic::{AtomicBool, Ordering::*};
-use std::ffi::CString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A NaN that no computation makes, as a double and as two floats.
@@ -210,10 +209,8 @@ impl Lookout {
 
     /// Where a thread is that waits for a page, as the kernel has it; it may be about to.
     fn where_is(&self, tid: u32) -> Option<Where> {
-        let path = CString::new(format!("/proc/self/task/{tid}/syscall")).ok()?;
         for _ in 0..LOOKS {
-            let text = maps::read_file(&path)?;
-            if let Some(w) = Where::read(&String::from_utf8_lossy(&text)) {
+            if let Some(w) = Where::read(&blocking_call::call(tid)?) {
                 return Some(w);
             }
             syscall::sched_yield();

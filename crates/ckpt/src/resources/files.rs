@@ -1,9 +1,9 @@
 //! Open files: what can be put back, and what makes a checkpoint impossible.
 
 use super::resource::{Back, Frozen, No, Resource};
-use super::{contents, directories, file_locks};
+use super::{contents, cuts, directories, file_locks};
 use crate::anonymous::{self, Anonymous};
-use crate::image::{Description, OpenFile, Origin, Peculiarity};
+use crate::image::{Description, OpenFile, Origin, Peculiarity, Sent};
 use crate::journal::links;
 use crate::keep;
 use crate::open_descriptors::{Inherited, length_of, numbers, unread};
@@ -171,12 +171,15 @@ impl Resource for Files {
 
     /// With their content; the error names the one that could not be put back.
     fn put_back(&mut self, to: &Back, about: &mut Description) -> Result<(), String> {
-        keep::get().sent.expect(&about.sent);
-        put_back(&about.files, to)
+        put_back(&about.files, &about.sent, to)
     }
 }
 
-fn put_back(saved: &[OpenFile], &Back { ours, new_process, store, .. }: &Back) -> Result<(), String> {
+fn put_back(
+    saved: &[OpenFile],
+    sent: &[Sent],
+    &Back { ours, new_process, store, .. }: &Back,
+) -> Result<(), String> {
     match new_process {
         true => duplicate(saved)?,
         false => saved
@@ -216,7 +219,8 @@ fn put_back(saved: &[OpenFile], &Back { ours, new_process, store, .. }: &Back) -
     directories::put_back(saved)?;
     file_locks::put_back(&back, new_process)?;
     // Messages stay where they are: also ours about failures.
-    back.iter().filter(|s| s.regular && !(s.fd == 2 && s.inherited)).try_for_each(put_length_back)
+    let mut all = back.iter().filter(|s| s.regular && !(s.fd == 2 && s.inherited));
+    all.try_for_each(|s| put_length_back(s, sent))
 }
 
 /// Pipes of the program's own of which an end is missing: new ones, with all their ends.
@@ -346,20 +350,21 @@ fn flags_in(fdinfo: &str) -> i32 {
     flags & if flags & TMPFILE != 0 { !libc::O_TMPFILE } else { !0 }
 }
 
-/// The offset and the length.
-pub(crate) fn put_length_back(s: &OpenFile) -> Result<(), String> {
+/// The offset and the length. `sent`: where the program was in logs.
+pub(crate) fn put_length_back(s: &OpenFile, sent: &[Sent]) -> Result<(), String> {
     let wrong = |what: &str, e: isize| format!("{}: cannot {what}: {}", s.path, sys::why(e));
+    let right = s.inherited.then(cuts::right).flatten();
+    let length = length_of(s.fd);
+    if s.inherited && keep::get().sent.keeps_a_log(s, length, sent, right.is_some()) {
+        // Nothing is cut, and what is sent again is left out. Who shares the offset may write now.
+        // SAFETY: a descriptor of the program.
+        unsafe { sys!(libc::SYS_lseek, s.fd, 0, libc::SEEK_END) };
+        return Ok(());
+    }
     // SAFETY (both): a descriptor of the program.
     let r = unsafe { sys!(libc::SYS_lseek, s.fd, s.offset, libc::SEEK_SET) };
     if r < 0 {
         return Err(wrong("go back to the saved offset", r));
-    }
-    let length = length_of(s.fd);
-    if s.inherited && keep::get().sent.keeps_a_log(s, length) {
-        // Others have written to it, too: nothing is cut, and what is sent again is left out.
-        // SAFETY: as above.
-        unsafe { sys!(libc::SYS_lseek, s.fd, 0, libc::SEEK_END) };
-        return Ok(());
     }
     if length < s.length && !s.inherited {
         return Err(format!("{} has {length} bytes; it had {} at the checkpoint", s.path, s.length));

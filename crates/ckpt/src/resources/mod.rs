@@ -6,6 +6,7 @@ pub(crate) mod children;
 pub(crate) mod command_line;
 pub(crate) mod contents;
 pub(crate) mod cpu_account;
+pub(crate) mod cuts;
 pub(crate) mod directories;
 pub(crate) mod dispositions;
 pub(crate) mod file_locks;

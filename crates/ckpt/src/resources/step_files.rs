@@ -27,6 +27,11 @@ fn counts(path: &[u8]) -> bool {
     path.starts_with(b"/dev/shm/") || (path.starts_with(b"/") && !OF_THE_SYSTEM.iter().any(within))
 }
 
+/// The list, if this process is a step of a script.
+pub(crate) fn list() -> Option<&'static CStr> {
+    LIST.get()
+}
+
 /// There are checkpoints from now on.
 pub(crate) fn begin() {
     let list = env::get(STEP_FILES.name).and_then(|name| CString::new(name).ok());

@@ -16,7 +16,7 @@ use super::{credit, sample};
 use crate::undo::{self, Log};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
-use promp_settings::save_budget::{Budget, ENOUGH};
+use promp_settings::save_budget::{ACROSS, Budget, ENOUGH};
 
 /// What compiled code keeps for a loop, or for something that cannot be executed twice
 /// (plugin/src/segments/sites.cc).
@@ -111,9 +111,9 @@ impl Site {
         matches!(self.state.load(Relaxed), OFF | SELDOM)
     }
 
-    /// Is it a loop whose iterations wait for each other (the plugin's undo/waits.cc has the text)?
+    /// Is it a loop whose iterations wait for each other?
     pub fn is_across(&self) -> bool {
-        self.text().ends_with(": save points where iterations wait for each other")
+        self.text().ends_with(ACROSS)
     }
 
     /// What saving takes, in percent of the loop's time without it.

@@ -18,8 +18,14 @@ pub enum Waits {
 
 /// What host `tid` waits for.
 pub fn of(tid: u32) -> Waits {
-    let path = CString::new(format!("/proc/self/task/{tid}/syscall")).unwrap_or_default();
-    maps::read_file(&path).map_or(Waits::Unknown, |text| read(&String::from_utf8_lossy(&text)))
+    call(tid).map_or(Waits::Unknown, |text| read(&text))
+}
+
+/// What the kernel tells of the system call in which host `tid` is: "running", the call's number, its
+/// arguments, and the stack's and the program's address, or -1 and these.
+pub fn call(tid: u32) -> Option<String> {
+    let path = CString::new(format!("/proc/self/task/{tid}/syscall")).ok()?;
+    maps::read_file(&path).map(|text| String::from_utf8_lossy(&text).into_owned())
 }
 
 /// futex_wait(2), since Linux 6.7.
@@ -47,7 +53,7 @@ const INSIDE: [i64; 18] = [
     libc::SYS_epoll_pwait2,
 ];
 
-/// "running", "-1 SP PC" (stopped outside of a call), or the call's number and its arguments.
+/// By what [`call`] has said.
 fn read(text: &str) -> Waits {
     let first = text.split_whitespace().next().unwrap_or("");
     match (first, first.parse()) {

@@ -254,7 +254,7 @@ unsafe fn get(id: c_int, at: *mut libc::timespec) -> c_long {
 }
 
 /// Is it one of CPU time?
-pub fn is_of_cpu(id: c_int) -> bool {
+pub(crate) fn is_of_cpu(id: c_int) -> bool {
     id < 0 || id == libc::CLOCK_PROCESS_CPUTIME_ID || id == libc::CLOCK_THREAD_CPUTIME_ID
 }
 

@@ -1,7 +1,6 @@
 //! Why a host of this process does not take a signal that it was sent, for messages.
 
 use crate::{blocking_call, maps, pending_signals};
-use std::ffi::CString;
 
 /// The kernel's letters for what a host does (proc(5)), and what keeps it from taking a signal.
 const STATES: [(char, &str); 6] = [
@@ -38,9 +37,7 @@ pub fn of(tid: u32, signal: i32, found: usize) -> String {
 
 /// The address behind the system call in which host `tid` is; 0: it is in none.
 fn where_it_waits(tid: u32) -> usize {
-    let path = CString::new(format!("/proc/self/task/{tid}/syscall")).unwrap_or_default();
-    let text = maps::read_file(&path).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
+    let text = blocking_call::call(tid).unwrap_or_default();
     let last = text.split_whitespace().last().and_then(|w| w.strip_prefix("0x"));
     last.and_then(|w| usize::from_str_radix(w, 16).ok()).unwrap_or(0)
 }

@@ -123,7 +123,7 @@ pub(crate) fn put_back(about: &Description, store: &Store) -> Result<(), String>
         closed.0.push(OpenFile { fd: now.fd, ..f.clone() });
     }
     contents::put_back(&closed.0, store)?;
-    closed.0.iter().try_for_each(files::put_length_back)?;
+    closed.0.iter().try_for_each(|f| files::put_length_back(f, &[]))?;
     let all: Vec<OpenFile> = about.files.iter().chain(&closed.0).cloned().collect();
     let mapped = |f: &OpenFile| about.maps.iter().any(|m| m.content.is_some() && m.content == f.content);
     for (f, _) in contents::saved(&all).filter(|(f, _)| mapped(f)) {

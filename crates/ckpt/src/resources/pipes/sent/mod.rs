@@ -10,7 +10,8 @@
 //!
 //! Under a supervisor a piece goes by a private pipe (`private_pipe.rs`), and after a death it is known what
 //! of it was taken. Otherwise a process that is killed between sending a piece and noting it leaves one that
-//! may have been sent (`tried` is ahead of `end`): a restart says so, and it is sent again.
+//! may have been sent (`tried` is ahead of `end`): a log is asked when it is to be sent again; of a pipe a
+//! restart says so, and it is sent again.
 
 mod line_checksums;
 pub(crate) mod output_calls;
@@ -45,8 +46,6 @@ struct Sink {
     lines: line_checksums::Lines,
     /// 1: it is a file.
     log: AtomicU32,
-    /// Where the program was in it at the checkpoint that it goes back to.
-    back_to: AtomicU64,
     private: private_pipe::Private,
 }
 
@@ -68,7 +67,8 @@ struct Counters {
     staged: &'static AtomicU64,
     /// The number of that pipe.
     by: &'static AtomicU64,
-    /// Places of the pipe that is followed, before it was given more.
+    /// Places of the pipe that is followed, before it was given more. Of a log: where the piece that is being
+    /// written is, or behind that.
     places: &'static AtomicU64,
 }
 
@@ -231,7 +231,8 @@ impl Sent {
         let position = |(slot, s): (usize, &Sink)| {
             let [device, inode] = s.stream.identity();
             let position = s.stream.position.load(Relaxed);
-            image::Sent { slot: slot as u32, device, inode, position, lines: s.lines.save() }
+            let end = Counters::of(slot).end.load(Relaxed);
+            image::Sent { slot: slot as u32, device, inode, position, end, lines: s.lines.save() }
         };
         self.all().map(position).collect()
     }
@@ -265,47 +266,42 @@ impl Sent {
         }
     }
 
-    /// The program is about to go back to where it was in `saved`.
-    pub fn expect(&self, saved: &[image::Sent]) {
-        for (_, s) in self.all() {
-            let it = |p: &&image::Sent| s.stream.is([p.device, p.inode]);
-            s.back_to.store(saved.iter().find(it).map_or(0, |p| p.position), Relaxed);
-        }
-    }
-
-    /// The program goes back to where it was in a log, a file that is `length` bytes long now. True: others
-    /// have written to it since, so it stays as it is, and what the program sends again is left out, unless
-    /// some of it is not there any more. False: all that has been added is the program's own, which is noted
-    /// no more: it may be cut, and is sent anew; or it is no log.
-    pub fn keeps_a_log(&self, f: &image::OpenFile, length: u64) -> bool {
+    /// The program goes back to where it was in a log, by `saved`; it is `length` bytes long now. True: the
+    /// log stays as it is, and what the program sends again is left out, unless some of it is not there any
+    /// more. False: what has been added is the program's own, which is noted no more: it is to be cut, and is
+    /// sent anew; or it is no log. `may_be_cut`: nobody else of the run writes to it.
+    pub fn keeps_a_log(
+        &self,
+        f: &image::OpenFile,
+        length: u64,
+        saved: &[image::Sent],
+        may_be_cut: bool,
+    ) -> bool {
         let id = [f.device, f.inode];
         let Some((slot, sink)) = self.all().find(|(_, s)| s.is_log() && s.stream.is(id)) else {
             return false;
         };
-        let c = Counters::of(slot);
-        let notes = c.notes(&sink.stream);
-        let (end, tried) = (notes.end(), c.tried.load(Relaxed));
-        // Where the program was when the file was that long.
-        let position = sink.back_to.load(Relaxed);
-        let added = length.saturating_sub(f.length);
-        let own = end.saturating_sub(position);
-        let counted = (own..=own + tried.saturating_sub(end)).contains(&added);
         if length < f.length {
             return false;
         }
-        let noted = |to: u64| notes.has(position) && is_noted(f, notes, position, to);
-        let ours = counted && noted(end);
-        if !ours && added >= own {
+        let (c, none) = (Counters::of(slot), image::Sent::default());
+        let notes = c.notes(&sink.stream);
+        let saved = saved.iter().find(|s| sink.stream.is([s.device, s.inode])).unwrap_or(&none);
+        // What had gone out when the file was that long.
+        let begin = saved.end.max(saved.position);
+        let (added, own) = (length - f.length, notes.end().saturating_sub(begin));
+        let noted = |bytes: u64| notes.has(begin) && is_noted(f, notes, begin, begin + bytes);
+        // Somebody may write meanwhile.
+        let all_own = || may_be_cut && noted(added) && length_of(f.fd) == length;
+        if added == 0 && own == 0 || added >= own && !(added == own && all_own()) {
             return true;
         }
-        // It is the program's own, or some of that is gone: then all of it is sent anew, behind what is
+        // It is the program's own, or some of that is gone: then what is gone is sent anew, behind what is
         // there.
-        let keeps = !ours && !noted(position + added);
-        c.begin_again(position);
-        sink.lines.begin(position);
-        sink.stream.position.store(position, Relaxed);
-        sink.stream.asked.store(position, Relaxed);
-        keeps
+        let cut = all_own();
+        c.begin_again(if !cut && noted(added) { begin + added } else { begin });
+        self.go_back_to(slot, saved);
+        !cut
     }
 
     /// The program has gone back, and its files with it. A log that this process does not write to the end

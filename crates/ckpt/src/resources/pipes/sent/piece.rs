@@ -5,10 +5,13 @@ use super::super::transfer::{MOST, Way};
 use super::super::{Notes, behind};
 use super::line_checksums::{Next, PIECE};
 use super::{Counters, Sink};
-use crate::keep;
-use crate::say;
+use crate::journal::name::Short;
+use crate::sys;
 use crate::sys::door::Door;
+use crate::sys::syscall;
+use crate::{keep, say};
 use core::sync::atomic::Ordering::*;
+use promp_calls::pieces::Piece;
 
 /// A pipe, or a log, that something is sent to by a descriptor.
 pub(super) struct Pipe {
@@ -181,9 +184,16 @@ impl Pipe {
 
     /// As the system writes: a process that dies before it has noted what was taken leaves a piece in doubt.
     fn write_there(&self, at: usize, len: usize) -> isize {
-        let tried = self.counters.tried;
+        let Counters { tried, places, .. } = self.counters;
+        let mut way = Way::Out;
+        if self.sink.is_log() {
+            if let Some(n) = self.is_there(at, len) {
+                return n as isize;
+            }
+            way = Way::Log;
+            places.store(syscall::stat(self.fd).map_or(0, |f| f.st_size as u64), Release);
+        }
         tried.store(self.notes().end() + len as u64, Release);
-        let way = if self.sink.is_log() { Way::Log } else { Way::Out };
         let n = way.at_once(self.fd, at, len);
         if n > 0 {
             // SAFETY: the kernel has just read it.
@@ -192,6 +202,26 @@ impl Pipe {
         }
         tried.store(self.notes().end(), Release);
         n
+    }
+
+    /// Has a log taken this already, when the process died that was sending it? How much of it.
+    fn is_there(&self, at: usize, len: usize) -> Option<usize> {
+        let Counters { tried, places, .. } = self.counters;
+        if tried.load(Relaxed) <= self.notes().end() {
+            return None;
+        }
+        let (name, door) = (Short::of_descriptor(self.fd), Door::open());
+        // SAFETY: a C string.
+        let log = unsafe { sys!(libc::SYS_open, name.name().as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC) };
+        let piece = Piece { len, read: &|n, to| door.read(at + n, to) };
+        let found = piece.taken(log as i32, places.load(Relaxed));
+        // SAFETY: a descriptor of ours, or none.
+        unsafe { sys!(libc::SYS_close, log) };
+        let (n, end) = found?;
+        // SAFETY: it has just been read.
+        unsafe { self.notes().add(at, n) };
+        places.store(end, Release);
+        Some(n)
     }
 }
 
