@@ -192,7 +192,7 @@ fn our_protocol_with_three_threads() {
     ours(2, 2);
 }
 
-/// A host that is being replaced (`transition_begins`) and a freeze that starts (`Keeper::freeze`): at most one goes on.
+/// A host that is being replaced (`transition_begins`) and a freeze that starts (`Freezer::freeze`): at most one goes on.
 #[test]
 fn a_freeze_and_a_replacement_exclude_each_other() {
     model(4, || {

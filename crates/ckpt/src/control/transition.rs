@@ -15,7 +15,7 @@ pub fn transition_begins() {
     let Some(k) = keep::if_on() else { return };
     loop {
         k.freeze.transitions.fetch_add(1, SeqCst);
-        // Pairs with the one in `Keeper::freeze` (loom model: a freeze and a replacement exclude each other).
+        // Pairs with the one in keeper/freeze.rs (loom model: a freeze and a replacement exclude each other).
         fence(SeqCst);
         if k.freeze.started.load(SeqCst) == 0 {
             return;

@@ -1,12 +1,16 @@
 //! When a checkpoint is tried: how long it is from one to the next, what follows the one that was asked for,
 //! and how often an attempt is put off.
 
+use crate::image::Description;
 use crate::image::state::Then;
 use crate::keep;
 use crate::keeper_crew;
 use crate::requests;
+use crate::resources::resource::No;
+use crate::seats::Seat;
 use crate::settings::Settings;
-use crate::sys::{syscall, time};
+use crate::sys::{pending_signals, syscall, time};
+use crate::timers;
 use core::sync::atomic::Ordering::*;
 use promp_model::interval;
 
@@ -130,9 +134,32 @@ impl Schedule {
     }
 
     /// `unsettled`: signals wait that threads are about to take. Is the attempt put off?
-    pub(super) fn waits_for_signals(&mut self, unsettled: bool) -> bool {
+    fn waits_for_signals(&mut self, unsettled: bool) -> bool {
         let waits = unsettled && self.unsettled < UNSETTLED;
         self.unsettled = if waits { self.unsettled + 1 } else { 0 };
         waits
+    }
+
+    /// Signals that wait for a thread which does not block them are taken as soon as it goes on: then there
+    /// can be a checkpoint. Of others, and where they come again and again, it is saved which ones wait; of
+    /// those of which several can wait the kernel does not tell how many do, and with which values.
+    pub(super) fn settle(&mut self, about: &Description, seats: &[&'static Seat]) -> Result<(), No> {
+        let each = || about.contexts.iter().map(|c| c.attributes.pending);
+        // What a timer has sent comes with more than a number.
+        let of_timers = timers::signals_of(about);
+        let sent =
+            || each().fold(pending_signals::set_of(0, "ShdPnd").unwrap_or(0), |set, p| set | p) & of_timers;
+        let waits = |(waiting, s): (u64, &&Seat)| waiting & !s.blocked() != 0;
+        if self.waits_for_signals(each().zip(seats).any(waits) || sent() != 0) {
+            return Err(No::Later);
+        }
+        if sent() != 0 {
+            return Err(No::Refused("the signal of a timer waits for a thread".into()));
+        }
+        let waiting = each().fold(about.pending, |set, p| set | p);
+        match pending_signals::of_set(waiting).find(|s| *s >= libc::SIGRTMIN()) {
+            None => Ok(()),
+            Some(s) => Err(No::Refused(format!("signal {s} waits for a thread"))),
+        }
     }
 }

@@ -4,19 +4,22 @@
 //! writes are held from then on; going from one to the other costs 0.1 µs a page. Where so many single pages are written to that threads wait for
 //! too long, writes are noted again.
 
+use super::copier::Copier;
 use super::copy::Held;
+use super::freeze::Freezer;
 use super::precopy::Ahead;
-use super::{Keeper, No};
 use crate::busy::BLOCK;
 use crate::cow::{Balance, CLOSED, Failure, How, PAGES, PLACES, Pool, Window};
 use crate::image::{Entry, Map, PAGE};
 use crate::keeper_crew;
 use crate::memory;
 use crate::ranges;
+use crate::resources::resource::No;
 use crate::say;
 use crate::settings::Copying;
+use crate::store::Store;
 use crate::sys::time;
-use crate::tracker::{Run, changed, is_among};
+use crate::tracker::{self, Run, changed, is_among};
 use std::sync::Arc;
 
 /// Bytes from which on it is worth it, and bytes of one mapping.
@@ -57,13 +60,13 @@ impl Copying {
 /// Checkpoints for which everything is copied in the stop.
 pub(super) struct Stopped {
     /// So many, from now on.
-    pub checkpoints: u32,
+    pub(super) checkpoints: u32,
     /// When something is lost again, for so many.
     next: u32,
     /// For how much longer threads have waited for single pages than holding writes has spared them.
     waited_ns: u64,
     /// The time from one checkpoint to the next, which has just become whole; 0: none has.
-    pub after_ns: u64,
+    pub(super) after_ns: u64,
 }
 
 impl Stopped {
@@ -97,17 +100,8 @@ impl Running {
 
     /// What `runs` are without it.
     pub(super) fn rest(&self, runs: Vec<Run>) -> Vec<Run> {
-        if self.blocks.is_empty() {
-            return runs;
-        }
         let blocks = ranges::joined(self.blocks.iter().map(|&(b, _)| (b, b + BLOCK)));
-        let mut rest = Vec::with_capacity(runs.len());
-        for r in runs {
-            ranges::parts(&blocks, r.start, r.end, |start, end, inside| {
-                rest.extend((!inside).then_some(Run { start, end, ..r }));
-            });
-        }
-        rest
+        tracker::outside(&blocks, runs)
     }
 }
 
@@ -153,11 +147,11 @@ fn bytes(found: &[(usize, Vec<usize>)]) -> usize {
     found.iter().map(|(_, blocks)| blocks.len() * BLOCK).sum()
 }
 
-impl Keeper {
-    /// Whole blocks of memory in `runs` of `maps` that can be copied while the program runs, mapping by mapping.
+impl Copier {
+    /// Whole blocks of memory in `runs` of `maps` that can be copied while the program runs, mapping by
+    /// mapping.
     fn worth_it(&self, maps: &[Map], runs: &[Run]) -> Vec<(usize, Vec<usize>)> {
-        let copying = self.settings.copying;
-        let part = match copying {
+        let part = match self.copying {
             Copying::Auto | Copying::Small => FEW_BLOCKS,
             Copying::Running => usize::MAX,
             Copying::Stopped => return Vec::new(),
@@ -165,12 +159,12 @@ impl Keeper {
         if self.tracker.guard().is_none() || self.stopped.checkpoints > 0 {
             return Vec::new();
         }
-        whole_blocks(maps, runs, self.unknown, (copying.worth_it(), part), self.tracker.held())
+        whole_blocks(maps, runs, self.unknown, (self.copying.worth_it(), part), self.tracker.held())
     }
 
     /// Those in mappings whose writes are not held yet, if there is a choice.
     pub(super) fn to_be_held(&self, maps: &[Map], runs: &[Run]) -> Vec<(usize, Vec<usize>)> {
-        let mut found = match self.settings.copying {
+        let mut found = match self.copying {
             Copying::Auto | Copying::Small => self.worth_it(maps, runs),
             Copying::Stopped | Copying::Running => Vec::new(),
         };
@@ -183,8 +177,9 @@ impl Keeper {
         bytes(&self.worth_it(maps, runs))
     }
 
-    /// Has writes to what can be copied while the program runs held. The threads are frozen.
-    pub(super) fn hold(&mut self, maps: &[Map], runs: &[Run]) -> Running {
+    /// Has writes to what can be copied while the program runs held. The threads are frozen. `dense`: the
+    /// store's.
+    pub(super) fn hold(&mut self, maps: &[Map], runs: &[Run], dense: &[(usize, usize)]) -> Running {
         let mut chosen = self.worth_it(maps, runs);
         let staged = self.changed(runs) - bytes(&chosen);
         let places = (self.staging.room() * PAGE).saturating_sub(staged) / BLOCK;
@@ -198,7 +193,7 @@ impl Keeper {
         self.tracker.hold(maps, &mappings, runs, &self.crew);
         let held = self.tracker.held();
         let is_held = |map: usize| held.iter().any(|h| h.0 == maps[map].start);
-        let restless = self.restless(runs);
+        let restless = self.restless(runs, dense);
         let blocks = chosen.into_iter().filter(|c| is_held(c.0)).flat_map(|c| c.1);
         Running {
             blocks: blocks.map(|b| (b, ranges::meet(&restless, b, b + BLOCK))).collect(),
@@ -207,16 +202,21 @@ impl Keeper {
     }
 
     /// The threads are about to go on; what is copied in the stop is in the staging buffer.
-    pub(super) fn expect(&mut self, running: &mut Running, held: &mut Held) -> Result<(), String> {
+    pub(super) fn expect(
+        &mut self,
+        running: &mut Running,
+        held: &mut Held,
+        store: &mut Store,
+    ) -> Result<(), String> {
         let Some(guard) = self.tracker.guard().filter(|_| !running.blocks.is_empty()) else { return Ok(()) };
         if self.staging.room() - held.staged() < PLACES * PAGES {
-            self.write(held)?;
+            self.write(held, store)?;
         }
         let how = How {
             door: self.door.clone(),
             places: self.staging.places(),
             base: held.staged(),
-            old: Arc::new(core::mem::take(&mut self.store.index)),
+            old: Arc::new(core::mem::take(&mut store.index)),
         };
         let places = |pages: usize| pages.saturating_sub(how.base) / PAGES;
         // More may have been touched than there is room for now.
@@ -232,13 +232,18 @@ impl Keeper {
     }
 
     /// Copies and writes what is `running`, while the program runs.
-    pub(super) fn copy_running(&mut self, running: Running, held: &mut Held) -> Result<(), No> {
+    pub(super) fn copy_running(
+        &mut self,
+        running: Running,
+        held: &mut Held,
+        store: &mut Store,
+    ) -> Result<(), No> {
         let (Some(guard), Some(how)) = (self.tracker.guard(), running.how) else { return Ok(()) };
         let mut wrote = |entries: &[Entry]| held.wrote(entries);
-        let window = Window::open(guard, &how, &mut self.store, &mut wrote);
+        let window = Window::open(guard, &how, store, &mut wrote);
         self.crew.share(keeper_crew::MOST, &|_| window.work());
         let done = window.close();
-        self.store.index = Arc::unwrap_or_clone(how.old);
+        store.index = Arc::unwrap_or_clone(how.old);
         match done {
             Ok(places) if self.tracker.is_guarded() => {
                 self.staging.touched(how.base + places * PAGES);
@@ -250,9 +255,10 @@ impl Keeper {
         }
     }
 
-    /// After a checkpoint: has writes noted instead of held, in a stop of its own, if threads have waited for too long until then, and in all for
-    /// longer than holding has spared them and the stop takes. Much changes here and there. If it is not possible now everything stays.
-    pub(super) fn stop_holding(&mut self) {
+    /// What was copied is whole, or of no use any more. Has writes noted instead of held, in a stop of its
+    /// own, if threads have waited for too long until then, and in all for longer than holding has spared
+    /// them and the stop takes: much changes here and there. If it is not possible now everything stays.
+    pub(super) fn stop_holding(&mut self, store: &Store, freezer: &mut Freezer) {
         let ns = core::mem::take(&mut self.stopped.after_ns);
         let is_due = ns > 0 && !self.tracker.held().is_empty();
         let Some(guard) = self.tracker.guard().filter(|_| is_due) else { return };
@@ -267,30 +273,31 @@ impl Keeper {
         *all_ns = 0;
         self.stopped.again(FEW);
         let began = time::now_ns();
-        if self.freezer.freeze().is_err() {
+        if freezer.freeze().is_err() {
             return;
         }
         let maps = memory::mappings();
         if self.tracker.find_held(&maps) {
-            let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
+            let runs = self.tracker.runs(&maps, &store.dense, &self.crew);
             let written = ranges::within(&changed(&runs), self.tracker.held());
-            self.ahead = Some(Ahead::of(&self.store.dense, &written));
+            self.ahead = Some(Ahead::of(&store.dense, &written));
             self.tracker.note_held(&maps, &self.crew);
         }
-        let thawed = self.freezer.thaw();
+        let thawed = freezer.thaw();
         if let Some(ahead) = &mut self.ahead {
             ahead.stop_ns += thawed - began;
         }
-        if self.settings.verbose >= 2 {
+        if self.verbose >= 2 {
             let ms = ns / 1_000_000;
             say!("writes are noted page by page again: {opened} pages were opened singly in {ms} ms");
         }
     }
 
-    /// What was being copied is lost. Such a program may do it again: the threads are stopped for the next checkpoint, and each time for twice as many.
+    /// What was being copied is lost. Such a program may do it again: the threads are stopped for the next
+    /// checkpoint, and each time for twice as many.
     pub(super) fn in_vain(&mut self, why: &str) -> No {
         self.stopped.again(1);
-        if self.settings.verbose >= 2 {
+        if self.verbose >= 2 {
             say!("the checkpoint is taken anew: {why}");
         }
         No::Later
@@ -298,45 +305,4 @@ impl Keeper {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn map(start: usize, end: usize, prot: i32, inode: u64) -> Map {
-        Map { start, end, prot, inode, ..Map::default() }
-    }
-
-    #[test]
-    fn whole_blocks_of_writable_memory() {
-        let b = |n: usize| n * BLOCK;
-        let maps = [
-            map(b(1), b(10), 3, 0),
-            map(b(10), b(14), 1, 0),
-            map(b(14), b(16), 3, 7),
-            map(b(20), b(30), 3, 0),
-        ];
-        let run = |start, end, changed, present| Run { start, end, changed, present };
-        let runs = [
-            run(b(1) + 4096, b(4) - 4096, true, true),
-            run(b(4), b(6), false, true),
-            run(b(6), b(7), true, false),
-            run(b(7), b(8) + 4096, true, true),
-            run(b(10), b(16), true, true),
-            run(b(20), b(21), true, true),
-        ];
-        let whole = |everything, least, held: &[_]| whole_blocks(&maps, &runs, everything, least, held);
-        let any = usize::MAX;
-        assert_eq!(whole(false, (BLOCK, any), &[]), [(0, vec![b(2), b(7)]), (3, vec![b(20)])]);
-        assert_eq!(whole(true, (BLOCK, any), &[])[0].1, [b(2), b(4), b(5), b(7)]);
-        assert_eq!(whole(false, (2 * BLOCK, any), &[]), [(0, vec![b(2), b(7)])]);
-        assert!(whole(false, (3 * BLOCK, any), &[]).is_empty());
-        // Two of the six blocks that the first mapping has: less than half of it, unless it is held already.
-        assert_eq!(whole(false, (BLOCK, 2), &[]), [(3, vec![b(20)])]);
-        assert_eq!(whole(false, (BLOCK, 2), &[(b(1), b(10))])[0], (0, vec![b(2), b(7)]));
-        // What is left to be copied in the stop.
-        let running = Running { blocks: vec![(b(2), false), (b(7), true)], ..Running::default() };
-        let rest = running.rest(runs.to_vec());
-        let want = [run(b(1) + 4096, b(2), true, true), run(b(3), b(4) - 4096, true, true), runs[1], runs[2]];
-        assert_eq!(rest[..4], want);
-        assert_eq!(rest[4..], [run(b(8), b(8) + 4096, true, true), runs[4], runs[5]]);
-    }
-}
+mod tests;

@@ -2,7 +2,7 @@
 //! copied, then the crew copies it piece by piece into the staging buffer, in the list's order, with
 //! checksums.
 
-use super::Keeper;
+use super::copier::Copier;
 use super::precopy::Ahead;
 use crate::busy::Busy;
 use crate::contents::Opened;
@@ -10,6 +10,7 @@ use crate::image::{self, Entry, Map, PAGE};
 use crate::pages::{self, EMPTY, Known, UNPLACED, UNREADABLE};
 use crate::ranges;
 use crate::runtime::runtime;
+use crate::store::Store;
 use crate::sys::attempt::Attempt;
 use crate::sys::cache;
 use crate::tracker::Run;
@@ -179,15 +180,15 @@ impl<'a> List<'a> {
     }
 }
 
-impl Keeper {
-    /// Copies what has changed in `runs` of `maps` and in `files` since the checkpoint with the index `old`,
-    /// but for what was written ahead of what is `held`. What there is no room for is written.
+impl Copier {
+    /// Copies what has changed in `runs` of `maps` and in `files` since the store's last checkpoint, but for
+    /// what was written ahead of what is `held`. What there is no room for is written.
     pub(super) fn copy_changes(
         &mut self,
         maps: &[Map],
         runs: &[Run],
         files: &[(Range<u64>, Opened)],
-        old: &[Entry],
+        store: &mut Store,
         held: &mut Held,
     ) -> Result<(), String> {
         let mut list = List::new(self.staging.room());
@@ -222,7 +223,7 @@ impl Keeper {
                         &mut list,
                         pages,
                         Reading { compare: how.compare || *busy, ..how },
-                        old,
+                        store,
                         held,
                     )?;
                 }
@@ -230,9 +231,9 @@ impl Keeper {
         }
         for (pages, file) in files {
             let how = Reading { source: Source::File(file), must: true, anonymous: true, compare: true };
-            self.copy_pages(&mut list, pages.clone(), how, old, held)?;
+            self.copy_pages(&mut list, pages.clone(), how, store, held)?;
         }
-        self.stage(&mut list, old, held)
+        self.stage(&mut list, store, held)
     }
 
     /// Adds `pages` to `list`; as often as there is no room, what is listed is copied and written.
@@ -241,22 +242,22 @@ impl Keeper {
         list: &mut List<'a>,
         mut pages: Range<u64>,
         how: Reading<'a>,
-        old: &[Entry],
+        store: &mut Store,
         held: &mut Held,
     ) -> Result<(), String> {
         while list.add(&mut pages, how) {
             if self.staging.room() == 0 {
                 return Err("the system has no memory for it".into());
             }
-            self.stage(list, old, held)?;
-            self.write(held)?;
+            self.stage(list, store, held)?;
+            self.write(held, store)?;
         }
         Ok(())
     }
 
     /// Copies what is in `list`, which is empty afterwards.
-    fn stage(&mut self, list: &mut List, old: &[Entry], held: &mut Held) -> Result<(), String> {
-        self.copy_list(list, old)?;
+    fn stage(&mut self, list: &mut List, store: &Store, held: &mut Held) -> Result<(), String> {
+        self.copy_list(list, &store.index)?;
         held.staged = list.clear();
         held.busy.count(self.staging.content(held.staged).1);
         Ok(())
@@ -317,9 +318,9 @@ impl Keeper {
     }
 
     /// Writes what is in the staging buffer, which is free afterwards.
-    pub(super) fn write(&mut self, held: &mut Held) -> Result<(), String> {
+    pub(super) fn write(&mut self, held: &mut Held, store: &mut Store) -> Result<(), String> {
         let (content, entries) = self.staging.content(core::mem::take(&mut held.staged));
-        self.store.write(content, entries)?;
+        store.write(content, entries)?;
         held.wrote(entries);
         Ok(())
     }

@@ -7,14 +7,15 @@
 //! before that. So a page that has not changed and is in no index stays out; one that was written to
 //! becomes part of the image again. Pages that are left out are not armed: they are about to be written.
 
-use super::Keeper;
 use crate::foresee;
 use crate::image::{DeadWord, Map, PAGE};
 use crate::keep;
 use crate::ranges;
 use crate::request_protocol::{AWAY, CLAIMED, STANDS};
 use crate::seats::Seat;
-use crate::tracker::Run;
+use crate::settings::Settings;
+use crate::sys::door::Door;
+use crate::tracker::{self, Run};
 use core::sync::atomic::Ordering::*;
 
 /// So many words about what is dead are part of an image.
@@ -23,14 +24,25 @@ const WORDS: usize = 1024;
 /// Memory: [start, end), in order, apart from each other.
 type Ranges = Vec<(usize, usize)>;
 
-/// Threads that stand at a place until the attempt is over.
+/// Where the program is while a checkpoint is tried: threads stand at a place until the attempt is over, and
+/// whoever waits for the checkpoint is told once.
 #[derive(Default)]
 pub(super) struct Standing {
+    /// PROMP_CKPT_LIVE, PROMP_CKPT_WHERE=serial.
+    live: bool,
+    in_serial: bool,
+    /// Those that stand.
     seats: Vec<u32>,
     /// Whole pages of what is dead there.
-    pub(super) dead: Ranges,
+    dead: Ranges,
     /// What was said of it.
     words: Vec<DeadWord>,
+    /// Is the initial thread alone in the program, in serial code, while all are frozen?
+    alone: bool,
+    /// Has the last attempt found something to leave out?
+    at_place: bool,
+    /// Have those been told who waited for this attempt?
+    answered: bool,
 }
 
 /// The whole pages of what is `dead` and not `live`.
@@ -41,11 +53,47 @@ fn whole_pages(dead: Ranges, live: Ranges) -> Ranges {
     dead.into_iter().filter_map(pages).filter(|r| r.0 < r.1).collect()
 }
 
-impl Keeper {
-    /// Somebody waits for a checkpoint: do threads stand at a place? They stay until the attempt is over.
-    pub(super) fn claim(&mut self) {
+impl Standing {
+    pub(super) fn new(settings: &Settings) -> Self {
+        Self { live: settings.live, in_serial: settings.in_serial, ..Self::default() }
+    }
+
+    /// Has the program come to a place for a checkpoint since the last one?
+    pub(super) fn has_places(&self) -> bool {
         let k = keep::get();
-        if !self.settings.live || !k.asking.is_wanted() {
+        (self.live || self.in_serial) && k.place.was_visited_since(k.last.taken_ns.load(Relaxed))
+    }
+
+    /// Will the next checkpoint most likely be taken at a place? It is not known, away from there, what that
+    /// will need: what is written ahead would be dead.
+    pub(super) fn expects_a_place(&self) -> bool {
+        self.at_place || self.has_places()
+    }
+
+    /// An attempt begins.
+    pub(super) fn begins(&mut self) {
+        self.answered = false;
+    }
+
+    /// Those who asked for a checkpoint go on: it is safe in memory, or there is none.
+    pub(super) fn answer(&mut self) {
+        let k = keep::get();
+        self.answered = true;
+        k.place.forget();
+        k.asking.answer(|| self.dismiss());
+    }
+
+    /// The attempt is over. Who has come since the copy was made waits for the next one.
+    pub(super) fn is_over(&mut self) {
+        if !self.answered {
+            self.answer();
+        }
+    }
+
+    /// Somebody waits for a checkpoint: do threads stand at a place? They stay until the attempt is over.
+    pub(super) fn claim(&mut self, door: &Door) {
+        let k = keep::get();
+        if !self.live || !k.asking.is_wanted() {
             return;
         }
         let claim = |s: &Seat| s.standing.compare_exchange(STANDS, CLAIMED, SeqCst, SeqCst).is_ok();
@@ -62,53 +110,20 @@ impl Keeper {
                 None => known = false,
             }
             for (r, name) in said.into_iter().flat_map(|said| said.named()) {
-                words.push(self.word(r, name, said.map_or(0, |said| said.at())));
+                words.push(word(r, name, said.map_or(0, |said| said.at()), door));
             }
         }
         if known {
-            let ahead = self.foreseen(&standing);
+            let ahead = foreseen(&standing, door);
             let said = standing.iter().find_map(|s| s.logical().and_then(|t| t.claims()));
             let (name, at) = said.map_or((0, 0), |said| (said.foreseen_name(), said.at()));
-            words.extend(ahead.iter().map(|&r| self.word(r, name, at)));
+            words.extend(ahead.iter().map(|&r| word(r, name, at, door)));
             dead.extend(ahead);
         }
         // Each thread of a team says the same.
-        words.sort_by_key(|w| (w.start, w.end));
-        words.dedup_by_key(|w| (w.start, w.end));
-        words.truncate(WORDS);
-        let dead = if known { whole_pages(dead, live) } else { Vec::new() };
-        self.standing = Standing { seats: standing.iter().map(|s| k.number(s)).collect(), dead, words };
-    }
-
-    /// A thread at a place, called from `at`, says that `r` is dead; `name` is what promp-cc says of it, if
-    /// it does.
-    fn word(&self, r: (usize, usize), name: usize, at: usize) -> DeadWord {
-        let mut text = [0; 512];
-        // It may end where its page does.
-        let n = text.len().min(PAGE - name % PAGE);
-        let read = name != 0 && (self.door.read(name, &mut text) || self.door.read(name, &mut text[..n]));
-        let mut texts = text.split(|&b| b == 0).map(|t| String::from_utf8_lossy(t).into_owned());
-        let mut next = || if read { texts.next().unwrap_or_default() } else { String::new() };
-        DeadWord { start: r.0, end: r.1, what: next(), place: next(), at }
-    }
-
-    /// What comes of going ahead, if all that stand say the same program: where their numbers differ they are
-    /// not known.
-    fn foreseen(&self, standing: &[&'static Seat]) -> Ranges {
-        let said = || standing.iter().filter_map(|s| s.logical().and_then(|t| t.claims()));
-        let all: Vec<_> = said().filter_map(|s| s.foresight()).collect();
-        let Some(first) = all.first().filter(|_| all.len() == standing.len()) else { return Vec::new() };
-        if all.iter().any(|f| !core::ptr::eq(f.program, first.program)) {
-            return Vec::new();
-        }
-        let of_all = |k: usize| {
-            let n = first.slots[k].get();
-            all.iter().all(|f| f.slots[k].get() == n).then_some(n)
-        };
-        let slots: Vec<Option<u64>> = (0..first.slots.len()).map(of_all).collect();
-        let dead = foresee::dead(first.program, &slots, PAGE as i64, &|at, to| self.door.read(at, to));
-        said().for_each(|s| s.has_foreseen(ranges::bytes(&dead) as u64));
-        dead
+        self.words = sorted(words);
+        self.dead = if known { whole_pages(dead, live) } else { Vec::new() };
+        self.seats = standing.iter().map(|s| k.number(s)).collect();
     }
 
     /// The threads in `seats` are frozen: is the initial one alone in the program? Can what is dead for
@@ -122,13 +137,13 @@ impl Keeper {
             s.initial.load(Relaxed) != 0 && s.logical().is_some_and(|t| t.is_in_serial_code(waits))
         };
         let is_claimed = |s: &Seat| s.standing.load(SeqCst) == CLAIMED;
-        let stands = |s: &&'static Seat| is_claimed(s) && self.standing.seats.contains(&k.number(s));
+        let stands = |s: &&'static Seat| is_claimed(s) && self.seats.contains(&k.number(s));
         self.alone = seats.iter().all(|s| is_idle(s) || is_in_serial_code(s));
         let all_stand = seats.iter().all(|s| stands(s) || is_idle(s));
         if !all_stand || k.freeze.handlers.load(Relaxed) != 0 {
-            self.standing.dead.clear();
+            self.dead.clear();
         }
-        self.at_place = !self.standing.dead.is_empty();
+        self.at_place = !self.dead.is_empty();
     }
 
     /// The attempt is put off: they may go on, and stand there for the next one if they do not.
@@ -138,10 +153,10 @@ impl Keeper {
 
     /// Those that are claimed are not any more. Where memory was put back nobody stands.
     fn let_go_as(&mut self, what: u32) {
-        for &n in &self.standing.seats {
+        for &n in &self.seats {
             let _ = keep::get().seats[n as usize].standing.compare_exchange(CLAIMED, what, SeqCst, SeqCst);
         }
-        self.standing = Standing::default();
+        (self.seats, self.dead, self.words) = Default::default();
     }
 
     /// The attempt is over: they go on.
@@ -149,55 +164,74 @@ impl Keeper {
         self.let_go_as(AWAY);
     }
 
+    /// Is the initial thread alone in the program, in serial code, while all are frozen?
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone
+    }
+
+    /// Whole pages of what is dead where threads stand.
+    pub(super) fn dead(&self) -> &Ranges {
+        &self.dead
+    }
+
     /// What is left out of `maps`, if they are what the checkpoint is taken of.
     pub(super) fn left_out(&self, maps: &[Map]) -> Ranges {
-        if self.standing.dead.is_empty() {
+        if self.dead.is_empty() {
             return Vec::new();
         }
         let private: Ranges = maps.iter().filter(|m| !m.shared).map(|m| (m.start, m.end)).collect();
-        ranges::within(&private, &self.standing.dead)
+        ranges::within(&private, &self.dead)
     }
 
     /// Those of `runs` that are not dead.
     pub(super) fn without_dead(&self, runs: Vec<Run>) -> Vec<Run> {
-        let dead = &self.standing.dead;
-        if dead.is_empty() {
-            return runs;
-        }
-        let mut rest = Vec::with_capacity(runs.len());
-        for r in runs {
-            ranges::parts(dead, r.start, r.end, |start, end, inside| {
-                rest.extend((!inside).then_some(Run { start, end, ..r }));
-            });
-        }
-        rest
+        tracker::outside(&self.dead, runs)
     }
 
-    /// What the checkpoint does without: what it leaves out, and what the last one did and nobody has
-    /// written to since, as `runs` of all memory say (what was noted ahead had been written to).
-    pub(super) fn still_out(&self, runs: &[Run], left_out: &Ranges) -> Ranges {
-        if self.unknown {
-            return ranges::union(left_out, &self.untouched());
-        }
-        let unchanged: Ranges = runs.iter().filter(|r| !r.changed).map(|r| (r.start, r.end)).collect();
-        let noted =
-            self.ahead.iter().flat_map(|a| &a.noted).map(|r| (r.0 as usize * PAGE, r.1 as usize * PAGE));
-        let mut all =
-            ranges::without(&ranges::within(&unchanged, &self.last.dead), &noted.collect::<Ranges>());
-        all.extend(left_out);
-        all.extend(self.untouched());
-        ranges::ordered(all)
+    /// What was said of memory that the checkpoint does without: now, or earlier (`last`), of what still is.
+    pub(super) fn words(&self, dead: &Ranges, last: &[DeadWord]) -> Vec<DeadWord> {
+        let all = self.words.iter().chain(last);
+        sorted(all.filter(|w| ranges::meet(dead, w.start, w.end)).cloned().collect())
     }
+}
 
-    /// What was said of memory that the checkpoint does without: now, or earlier, of what still is.
-    pub(super) fn words(&self, dead: &Ranges) -> Vec<DeadWord> {
-        let all = self.standing.words.iter().chain(&self.last.words);
-        let mut words: Vec<_> = all.filter(|w| ranges::meet(dead, w.start, w.end)).cloned().collect();
-        words.sort_by_key(|w| (w.start, w.end));
-        words.dedup_by_key(|w| (w.start, w.end));
-        words.truncate(WORDS);
-        words
+/// So many `words` as are part of an image, in order, of the same memory one.
+fn sorted(mut words: Vec<DeadWord>) -> Vec<DeadWord> {
+    words.sort_by_key(|w| (w.start, w.end));
+    words.dedup_by_key(|w| (w.start, w.end));
+    words.truncate(WORDS);
+    words
+}
+
+/// A thread at a place, called from `at`, says that `r` is dead; `name` is what promp-cc says of it, if it
+/// does.
+fn word(r: (usize, usize), name: usize, at: usize, door: &Door) -> DeadWord {
+    let mut text = [0; 512];
+    // It may end where its page does.
+    let n = text.len().min(PAGE - name % PAGE);
+    let read = name != 0 && (door.read(name, &mut text) || door.read(name, &mut text[..n]));
+    let mut texts = text.split(|&b| b == 0).map(|t| String::from_utf8_lossy(t).into_owned());
+    let mut next = || if read { texts.next().unwrap_or_default() } else { String::new() };
+    DeadWord { start: r.0, end: r.1, what: next(), place: next(), at }
+}
+
+/// What comes of going ahead, if all that stand say the same program: where their numbers differ they are not
+/// known.
+fn foreseen(standing: &[&'static Seat], door: &Door) -> Ranges {
+    let said = || standing.iter().filter_map(|s| s.logical().and_then(|t| t.claims()));
+    let all: Vec<_> = said().filter_map(|s| s.foresight()).collect();
+    let Some(first) = all.first().filter(|_| all.len() == standing.len()) else { return Vec::new() };
+    if all.iter().any(|f| !core::ptr::eq(f.program, first.program)) {
+        return Vec::new();
     }
+    let of_all = |k: usize| {
+        let n = first.slots[k].get();
+        all.iter().all(|f| f.slots[k].get() == n).then_some(n)
+    };
+    let slots: Vec<Option<u64>> = (0..first.slots.len()).map(of_all).collect();
+    let dead = foresee::dead(first.program, &slots, PAGE as i64, &|at, to| door.read(at, to));
+    said().for_each(|s| s.has_foreseen(ranges::bytes(&dead) as u64));
+    dead
 }
 
 #[cfg(test)]

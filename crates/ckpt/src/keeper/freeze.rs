@@ -28,79 +28,29 @@ pub(super) struct Freezer {
 impl Freezer {
     /// Stops every thread. Afterwards exactly those that have arrived must be let go.
     pub(super) fn freeze(&mut self) -> Result<Vec<&'static Seat>, No> {
-        let (k, f) = (keep::get(), &keep::get().freeze);
-        let handlers = signals::has_handlers(seats::signals() | requests::handled(k));
-        f.handlers.store(u32::from(handlers), Relaxed);
-        // Pairs with `transition_begins`: whoever sees the other one's word gives way.
-        f.started.store(1, SeqCst);
-        fence(SeqCst);
-        // Those that have begun end by themselves, and none begins any more: a program that makes files all
-        // the time would otherwise never be caught.
-        let until = time::now_ns() + DRAIN_NS;
-        while f.transitions.load(SeqCst) > 0 && time::now_ns() < until {
-            syscall::sched_yield();
-        }
-        if f.transitions.load(SeqCst) > 0 || k.seats.iter().any(|s| s.going.load(Acquire) != 0) {
+        let stopped = self.stop();
+        if stopped.is_err() {
             self.thaw();
-            return Err(No::Later);
         }
-        if f.agent.load(Acquire) != 0 {
-            f.agent_rests.store(1, Release);
-            runtime().ring_agent();
-            let until = time::now_ns() + PATIENCE_NS;
-            while f.agent_rests.load(Acquire) != 2 && time::now_ns() < until {
-                syscall::sched_yield();
-            }
-        }
-        let seats = match self.seats() {
-            Ok(seats) => seats,
-            Err(no) => {
-                self.thaw();
-                return Err(no);
-            }
-        };
-        let called: Vec<_> = seats.into_iter().map(|s| (s, s.host.load(Relaxed))).collect();
-        f.counter.store(called.len() as u32, Release);
-        for (_, tid) in &called {
-            syscall::tgkill(*tid, seats::signal());
-        }
-        let (until, mut again) = (time::now_ns() + PATIENCE_NS, time::now_ns() + AGAIN_NS);
-        loop {
-            let left = f.counter.load(Acquire);
-            // One that has failed or ended meanwhile does not arrive; another may have taken its seat.
-            let silent = called.iter().find(|c| is_silent(c) && !has_ended(c.0));
-            let Some((silent, tid)) = silent else { break };
-            let has_died = |s: &Seat| s.logical().is_some_and(|t| t.has_died());
-            let busy = f.transitions.load(SeqCst) > 0
-                || called.iter().any(|(s, _)| has_come_to_the_runtime(s) || has_died(s));
-            if busy || time::now_ns() > until {
-                let why = || silence::of(*tid, seats::signal(), silent.tried_at.load(Relaxed));
-                let no = match busy {
-                    true => No::Later,
-                    false => No::Refused(format!("a thread does not answer ({})", why())),
-                };
-                self.thaw();
-                return Err(no);
-            }
-            send_to_those_not_here(&called);
-            if time::now_ns() > again {
-                send_again(&called);
-                again = time::now_ns() + AGAIN_NS;
-            }
-            futex::wait_until(&f.counter, left, time::now_ns() + 200_000);
-        }
+        stopped
+    }
+
+    fn stop(&mut self) -> Result<Vec<&'static Seat>, No> {
+        begin()?;
+        let called: Vec<_> = self.seats()?.into_iter().map(|s| (s, s.host.load(Relaxed))).collect();
+        call(&called)?;
         let held: Vec<_> = called.into_iter().map(|(s, _)| s).filter(|s| s.hold()).collect();
         // Threads made while the others were stopped.
         if let Some(&t) = strangers(&held).first() {
-            self.thaw();
             return Err(self.newcomer(t));
         }
-        if let Some(s) = held.iter().find(|s| s.is_strangers() && s.libcs.load(Relaxed) == 0) {
-            let why = format!("kernel thread {} was made without libc", s.host.load(Relaxed));
-            self.thaw();
-            return Err(No::Refused(why));
+        match held.iter().find(|s| s.is_strangers() && s.libcs.load(Relaxed) == 0) {
+            Some(s) => {
+                let host = s.host.load(Relaxed);
+                Err(No::Refused(format!("kernel thread {host} was made without libc")))
+            }
+            None => Ok(held),
         }
-        Ok(held)
     }
 
     /// Lets the threads go on as before. One that arrives later finds Started cleared and goes on by itself.
@@ -123,6 +73,66 @@ impl Freezer {
         let k = keep::get();
         k.freeze.agent_rests.store(0, Release);
         futex::wake(&k.freeze.agent_rests, 1);
+    }
+}
+
+/// From here on no transition begins, no host is replaced, and the agent rests.
+fn begin() -> Result<(), No> {
+    let (k, f) = (keep::get(), &keep::get().freeze);
+    let handlers = signals::has_handlers(seats::signals() | requests::handled(k));
+    f.handlers.store(u32::from(handlers), Relaxed);
+    // Pairs with `transition_begins`: whoever sees the other one's word gives way.
+    f.started.store(1, SeqCst);
+    fence(SeqCst);
+    // Those that have begun end by themselves, and none begins any more: a program that makes files all
+    // the time would otherwise never be caught.
+    let until = time::now_ns() + DRAIN_NS;
+    while f.transitions.load(SeqCst) > 0 && time::now_ns() < until {
+        syscall::sched_yield();
+    }
+    if f.transitions.load(SeqCst) > 0 || k.seats.iter().any(|s| s.going.load(Acquire) != 0) {
+        return Err(No::Later);
+    }
+    if f.agent.load(Acquire) != 0 {
+        f.agent_rests.store(1, Release);
+        runtime().ring_agent();
+        let until = time::now_ns() + PATIENCE_NS;
+        while f.agent_rests.load(Acquire) != 2 && time::now_ns() < until {
+            syscall::sched_yield();
+        }
+    }
+    Ok(())
+}
+
+/// Sends the freeze signal to the `called`, and waits until all that are still there have answered.
+fn call(called: &[(&'static Seat, u32)]) -> Result<(), No> {
+    let f = &keep::get().freeze;
+    f.counter.store(called.len() as u32, Release);
+    for (_, tid) in called {
+        syscall::tgkill(*tid, seats::signal());
+    }
+    let (until, mut again) = (time::now_ns() + PATIENCE_NS, time::now_ns() + AGAIN_NS);
+    loop {
+        let left = f.counter.load(Acquire);
+        // One that has failed or ended meanwhile does not arrive; another may have taken its seat.
+        let silent = called.iter().find(|c| is_silent(c) && !has_ended(c.0));
+        let Some((silent, tid)) = silent else { return Ok(()) };
+        let has_died = |s: &Seat| s.logical().is_some_and(|t| t.has_died());
+        if f.transitions.load(SeqCst) > 0
+            || called.iter().any(|(s, _)| has_come_to_the_runtime(s) || has_died(s))
+        {
+            return Err(No::Later);
+        }
+        if time::now_ns() > until {
+            let why = silence::of(*tid, seats::signal(), silent.tried_at.load(Relaxed));
+            return Err(No::Refused(format!("a thread does not answer ({why})")));
+        }
+        send_to_those_not_here(called);
+        if time::now_ns() > again {
+            send_again(called);
+            again = time::now_ns() + AGAIN_NS;
+        }
+        futex::wait_until(&f.counter, left, time::now_ns() + 200_000);
     }
 }
 

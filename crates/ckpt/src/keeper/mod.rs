@@ -5,10 +5,15 @@
 //! after all threads go on.
 
 mod attempts;
+mod carriers;
+mod committer;
 mod concurrent_copy;
+mod copier;
 mod copy;
 mod dead_pages;
 mod freeze;
+mod memory_restore;
+mod notices;
 mod poison;
 mod precopy;
 pub(crate) mod program_copies;
@@ -18,134 +23,69 @@ mod rewind;
 mod strangers;
 mod take;
 
+use crate::image::Generation;
 use crate::image::state::Then;
-use crate::image::{self, Description};
 use crate::keep::{self, Keep};
-use crate::keeper_crew::Crew;
-use crate::lookout::Lookout;
 use crate::requests;
 use crate::resources::resource::No;
 use crate::resources::table::Resources;
 use crate::rewind_request::ASKED;
-use crate::say;
 use crate::seats::Seat;
-use crate::settings::{Copying, Settings};
-use crate::staging::Staging;
+use crate::settings::Settings;
 use crate::store::Store;
 use crate::sys;
-use crate::sys::door::Door;
 use crate::sys::{death_watch, futex, initial_affinity, signals, syscall, time};
 use crate::taken::TakenList;
-use crate::tracker::Tracker;
 use attempts::Schedule;
+use committer::Committer;
+use copier::{Copier, Lent};
 use core::sync::atomic::Ordering::*;
+use dead_pages::Standing;
 use freeze::Freezer;
-use program_copies::MappedFiles;
-use std::sync::Arc;
+use notices::Notices;
+use poison::Poison;
+use rewind::Rewinds;
 
 /// When something is under way: tried again after this time.
 const RETRY_NS: u64 = 500_000;
 
-/// The keeper's own data.
+/// The keeper: it says in which order its parts do what they do. None of them knows it, or another one but
+/// by what it is given.
 pub(crate) struct Keeper {
     settings: Settings,
-    store: Store,
-    tracker: Tracker,
-    door: Arc<Door>,
-    /// What was saved last, but for the pages.
-    last: Description,
-    generation: u64,
-    /// What has changed since the last checkpoint is not known: everything may have.
-    unknown: bool,
-    staging: Staging,
-    crew: Crew,
-    /// There is somebody who attends to threads that wait to write.
-    guarded: bool,
-    stopped: concurrent_copy::Stopped,
-    ahead: Option<precopy::Ahead>,
-    /// A checkpoint has needed much more staging memory than there was; the next one may again.
-    grows: bool,
-    /// The generation after which it was tried to note what had changed.
-    tried: Option<u64>,
-    ready: ready::Ready,
     schedule: Schedule,
-    /// Threads at a place where memory is dead.
-    standing: dead_pages::Standing,
-    /// Who looks out for reads of what the last checkpoint does without.
-    lookout: Option<&'static Lookout>,
-    /// Is the initial thread alone in the program, in serial code, while all are frozen?
-    alone: bool,
-    /// Have those been told who waited for this attempt?
-    answered: bool,
-    /// Has the last attempt found something to leave out?
-    at_place: bool,
-    /// What users have been told: once of a kind.
-    told: Vec<String>,
-    /// Files whose content is not part of the checkpoint just taken, and why.
-    left_out: Vec<String>,
     freezer: Freezer,
+    standing: Standing,
     resources: Resources,
-    taken: &'static TakenList,
-    mapped: MappedFiles,
-    /// The kernel's object, or that of the run's kernel.
-    kernel: Option<image::MappedFile>,
-    cpu: Vec<String>,
-    rewinds: rewind::Rewinds,
-    started_ns: u64,
+    copier: Copier,
+    committer: Committer,
+    poison: Poison,
+    rewinds: Rewinds,
+    notices: Notices,
 }
 
 impl Keeper {
     /// A keeper for `settings`, with the page store open. On the keeper's own stack.
     pub(crate) fn new(settings: Settings, store: Store, taken: &'static TakenList) -> Self {
-        let tracker = Tracker::new(settings.compare, settings.copying != Copying::Stopped);
+        let copier = Copier::new(&settings, &store.slots());
         keep::get().journal.begin(&settings.dir, store.descriptors()[0], settings.files);
         Self {
-            door: Arc::new(Door::open()),
-            tracker,
-            last: Description::default(),
-            generation: 0,
-            unknown: false,
-            staging: Staging::default(),
-            crew: Crew::default(),
-            guarded: false,
-            stopped: concurrent_copy::Stopped::default(),
-            ahead: None,
-            grows: true,
-            tried: None,
-            ready: ready::Ready::new(settings.copying, &store.slots()),
             schedule: Schedule::new(&settings),
-            standing: dead_pages::Standing::default(),
-            lookout: None,
-            alone: false,
-            answered: false,
-            at_place: false,
-            told: Vec::new(),
-            left_out: Vec::new(),
             freezer: Freezer { saved: settings.strangers, stranger: None },
+            standing: Standing::new(&settings),
             resources: Resources::default(),
-            taken,
-            mapped: MappedFiles::default(),
-            kernel: crate::vdso::recognise(),
-            cpu: image::cpu_features(),
-            rewinds: rewind::Rewinds::default(),
-            started_ns: time::now_ns(),
-            store,
+            copier,
+            committer: Committer::new(store, taken),
+            poison: Poison::new(settings.poison),
+            rewinds: Rewinds::default(),
+            notices: Notices::new(settings.verbose),
             settings,
         }
     }
 
     /// Goes on from a generation that a new process has been made from.
-    pub(crate) fn resume_from(&mut self, g: image::Generation) {
-        self.generation = g.number;
-        self.last = g.about;
-        // Its memory has what was found out of the CPUs then, and was chosen by that.
-        self.cpu.clone_from(&self.last.cpu);
-        if self.last.kernel.is_some() {
-            self.kernel.clone_from(&self.last.kernel);
-        }
-        keep::get().trials.made_from.store(g.number, Relaxed);
-        keep::get().last.generation.store(g.number, Release);
-        keep::get().last.taken_ns.store(time::now_ns(), Release);
+    pub(crate) fn resume_from(&mut self, g: Generation) {
+        self.committer.resume_from(g);
     }
 
     /// The loop.
@@ -173,7 +113,8 @@ impl Keeper {
             let wanted = k.asking.is_wanted() || asked.is_some() || ends;
             let now = time::now_ns();
             // A program with places takes its checkpoints there, unless it does not come to one in time.
-            let is_late = now >= due + if self.has_places() { self.schedule.interval_ns / 2 } else { 0 };
+            let has_places = self.standing.has_places();
+            let is_late = now >= due + if has_places { self.schedule.interval_ns / 2 } else { 0 };
             if !wanted && now >= due && !is_late {
                 let until = due + self.schedule.interval_ns / 2;
                 futex::wait_until(&k.bell, bell, until.min(now + death_watch::LOOK_NS));
@@ -183,13 +124,7 @@ impl Keeper {
                 due = self.attempt(asked, wanted);
                 continue;
             }
-            let noting = self.time_to_note(due);
-            if now >= noting {
-                self.note();
-                continue;
-            }
-            let again = self.make_ready(due);
-            let until = due.min(noting).min(again);
+            let until = due.min(self.work_ahead(due));
             while k.bell.load(Acquire) == bell && time::now_ns() < until {
                 futex::wait_until(&k.bell, bell, until.min(time::now_ns() + death_watch::LOOK_NS));
                 death_watch::look_after();
@@ -197,14 +132,43 @@ impl Keeper {
         }
     }
 
+    /// Does what can be done before the checkpoint that is due at `due`. Returns when to go on with it.
+    fn work_ahead(&mut self, due: u64) -> u64 {
+        if self.standing.expects_a_place() {
+            return u64::MAX;
+        }
+        let (copier, mut lent) = self.lend();
+        let noting = copier.time_to_note(due, &lent);
+        if time::now_ns() >= noting {
+            copier.note(&mut lent);
+            return 0;
+        }
+        noting.min(copier.make_ready(due, &mut lent))
+    }
+
+    /// The copier, and what the others lend it while the program runs.
+    fn lend(&mut self) -> (&mut Copier, Lent<'_>) {
+        let Committer { store, generation, last, .. } = &mut self.committer;
+        let lent = Lent {
+            store,
+            generation: *generation,
+            last,
+            interval_ns: self.schedule.interval_ns,
+            freezer: &mut self.freezer,
+            owners: &mut self.resources.shared.owners,
+            dead: self.standing.dead(),
+        };
+        (&mut self.copier, lent)
+    }
+
     /// What was copied is whole, or of no use any more.
     fn is_over(&mut self) {
         let last = &keep::get().last;
-        self.staging.offer();
+        self.copier.staging.offer();
         last.in_memory.store(0, Release);
         futex::wake(&last.in_memory, u32::MAX);
         // A thread that has failed has waited for that, and does not answer before.
-        self.stop_holding();
+        self.copier.stop_holding(&self.committer.store, &mut self.freezer);
     }
 
     /// Tries to take a checkpoint; `asked`: a request for it, `wanted`: somebody waits. Returns when the next
@@ -216,7 +180,7 @@ impl Keeper {
         self.schedule.refused = matches!(taken, Err(No::Refused(_)));
         let soon = match taken {
             Err(No::Later) => {
-                self.release();
+                self.standing.release();
                 let due = time::now_ns() + RETRY_NS;
                 if wanted {
                     futex::wait_until(&k.bell, k.bell.load(Acquire), due);
@@ -225,78 +189,49 @@ impl Keeper {
             }
             Ok(()) => {
                 if let Some((number, _)) = asked {
-                    requests::answer(number, Ok(self.generation));
+                    requests::answer(number, Ok(self.committer.generation));
                 }
                 self.schedule.interval_ns
             }
             Err(No::Refused(why)) => {
                 k.rewind.why.set(&why);
-                self.tell(&format!("no checkpoint now: {why}; the run goes on"), &kind(&why));
+                self.notices.refused(&why);
                 if let Some((number, _)) = asked {
                     requests::answer(number, Err(&why));
                 }
-                let to_end = self.schedule.try_again_to_end(self.generation, &why);
+                let to_end = self.schedule.try_again_to_end(self.committer.generation, &why);
                 to_end.unwrap_or(self.schedule.interval_ns.max(50_000_000))
             }
         };
         let due = time::now_ns() + soon;
-        // Who has come since the copy was made waits for the next one.
-        if !self.answered {
-            self.answer();
-        }
+        self.standing.is_over();
         due
-    }
-
-    /// Has the program come to a place for a checkpoint since the last one?
-    fn has_places(&self) -> bool {
-        let k = keep::get();
-        (self.settings.live || self.settings.in_serial)
-            && k.place.was_visited_since(k.last.taken_ns.load(Relaxed))
-    }
-
-    /// Will the next checkpoint most likely be taken at a place? It is not known, away from there, what that
-    /// will need: what is written ahead would be dead.
-    fn expects_a_place(&self) -> bool {
-        self.at_place || self.has_places()
     }
 
     /// The checkpoint that was asked for is whole, and the threads are where they were in it.
     fn end_or_stop(&self) {
         let ending = keep::get().ending.signal.load(Acquire);
         if let Some((number, _)) = requests::waiting() {
-            requests::answer(number, Ok(self.generation));
+            requests::answer(number, Ok(self.committer.generation));
         }
         if ending != 0 || self.schedule.then == Then::Exit {
-            requests::end(self.generation, ending, self.settings.verbose);
+            requests::end(self.committer.generation, ending, self.settings.verbose);
         }
         // SAFETY: plain call. This host stops with all others.
         unsafe { sys!(libc::SYS_kill, syscall::getpid(), libc::SIGSTOP) };
     }
 
-    /// Says something about checkpoints, once of a kind.
-    fn tell(&mut self, what: &str, kind: &str) {
-        if self.settings.verbose >= 1 && !self.told.iter().any(|t| t == kind) {
-            say!("{what}");
-            self.told.push(kind.into());
-        }
-    }
-
     /// Descriptors that are no files of the program.
     fn ours(&self) -> Vec<i32> {
         [
-            &self.store.descriptors()[..],
-            &self.tracker.descriptors(),
-            &[self.door.0, self.resources.streams.descriptor()],
+            &self.committer.store.descriptors()[..],
+            &self.copier.tracker.descriptors(),
+            &[self.copier.door.0, self.resources.streams.descriptor()],
             &keep::get().sent.descriptors(),
-            &self.lookout.map_or([-1; 2], Lookout::descriptors),
+            &self.poison.descriptors(),
         ]
         .concat()
     }
-}
-
-/// What a reason has in common with others of its kind: no numbers of processes and descriptors, no names.
-fn kind(why: &str) -> String {
-    why.chars().take_while(|&c| c != '(').filter(|c| !c.is_ascii_digit()).collect()
 }
 
 impl Keep {

@@ -18,17 +18,18 @@
 //! From the noting until a checkpoint is whole, what the kernel notes is not all that has changed since the last one: a rollback in
 //! between puts back what was noted, too.
 
+use super::copier::{Copier, Lent};
 use super::copy::{List, Reading, Source};
-use super::{Keeper, No};
 use crate::busy::{BLOCK, Busy};
-use crate::contents;
 use crate::image::{self, Entry, Map, PAGE};
 use crate::keep;
 use crate::memory;
 use crate::pages::UNREADABLE;
 use crate::ranges;
+use crate::resources::resource::No;
+use crate::store::Store;
 use crate::sys::{futex, time};
-use crate::tracker::{Run, changed};
+use crate::tracker::{self, Run, changed};
 use core::sync::atomic::Ordering::*;
 
 /// Bytes that the staging buffer would have to grow by.
@@ -47,19 +48,19 @@ type Sample = Option<[u64; SAMPLE]>;
 #[derive(Default)]
 pub(super) struct Ahead {
     /// Memory that had changed when it was looked at, in order: [start, end).
-    pub changed: Vec<(usize, usize)>,
+    pub(super) changed: Vec<(usize, usize)>,
     /// Where blocks begin, in order, whose writes are not noted, with checksums of samples.
     samples: Vec<(usize, Sample)>,
     /// What is noted, in pages, in order: [first, behind the last).
-    pub noted: Vec<(u64, u64)>,
+    pub(super) noted: Vec<(u64, u64)>,
     /// What of it is still to be written.
     unwritten: Vec<(u64, u64)>,
     /// Those of them that have been written, or found empty, in order.
-    pub entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
     /// Bytes of those that could not be read.
     left: usize,
     /// How long threads were stopped for the noting.
-    pub stop_ns: u64,
+    pub(super) stop_ns: u64,
 }
 
 impl Ahead {
@@ -80,6 +81,11 @@ impl Ahead {
         }
     }
 
+    /// Bytes that could not be read.
+    pub(super) fn left(&self) -> usize {
+        self.left
+    }
+
     /// Has the block at `start` been looked at, or is part of it noted?
     fn knows(&self, start: usize) -> bool {
         let (page, end) = ((start / PAGE) as u64, ((start + BLOCK) / PAGE) as u64);
@@ -87,34 +93,35 @@ impl Ahead {
     }
 }
 
-impl Keeper {
+impl Copier {
     /// When to note what has changed, for a checkpoint that is due at `due`.
-    pub(super) fn time_to_note(&self, due: u64) -> u64 {
+    pub(super) fn time_to_note(&self, due: u64, lent: &Lent) -> u64 {
         // What was noted for a checkpoint that could not be taken still holds.
         let useful = self.grows && !self.unknown && self.ahead.is_none() && self.tracker.notes_writes();
-        if useful && !self.expects_a_place() && self.tried != Some(self.generation) {
-            due.saturating_sub(self.schedule.interval_ns / 2)
+        if useful && self.tried != Some(lent.generation) {
+            due.saturating_sub(lent.interval_ns / 2)
         } else {
             u64::MAX
         }
     }
 
-    /// Notes what has changed, if the next checkpoint would need much more staging memory, or hold writes to more memory.
-    pub(super) fn note(&mut self) {
-        self.tried = Some(self.generation);
-        let (maps, runs) = self.look();
-        let (staged, _) = self.expected(&maps, &runs);
+    /// Notes what has changed, if the next checkpoint would need much more staging memory, or hold writes to
+    /// more memory.
+    pub(super) fn note(&mut self, lent: &mut Lent) {
+        self.tried = Some(lent.generation);
+        let (maps, runs) = self.look(lent);
+        let (staged, _) = self.expected(&maps, &runs, lent.last);
         self.grows = staged >= self.staging.ready() + WORTH_IT || !self.unseen(&maps, &runs).is_empty();
         if !self.grows {
             return;
         }
         self.crew.hire();
-        let Ok((_, runs)) = self.watch_all() else { return };
+        let Ok((_, runs)) = self.watch_all(lent) else { return };
         let changed = self.changed_unheld(&runs);
         let busy = Busy::look(&runs, &changed);
         let samples = busy.starts().map(|start| (start, self.sample(start))).collect();
         let armed = self.arm(&runs, &busy.unarmed());
-        let stop_ns = self.ahead().stop_ns;
+        let stop_ns = self.ahead(lent.store).stop_ns;
         self.ahead = Some(Ahead { samples, stop_ns, ..Ahead::of(&changed, &armed) });
     }
 
@@ -123,26 +130,28 @@ impl Keeper {
         ranges::without(&changed(runs), self.tracker.held())
     }
 
-    /// Has the kernel watch all mappings, so that writes to them can be noted. Threads are stopped meanwhile, which counts as part of the checkpoint's
-    /// stop: watching a part of a mapping that is growing would make it two for the kernel. Returns the memory as it was then.
-    fn watch_all(&mut self) -> Result<(Vec<Map>, Vec<Run>), No> {
+    /// Has the kernel watch all mappings, so that writes to them can be noted. Threads are stopped meanwhile,
+    /// which counts as part of the checkpoint's stop: watching a part of a mapping that is growing would make
+    /// it two for the kernel. Returns the memory as it was then.
+    fn watch_all(&mut self, lent: &mut Lent) -> Result<(Vec<Map>, Vec<Run>), No> {
         let began = time::now_ns();
-        self.freezer.freeze()?;
+        lent.freezer.freeze()?;
         let maps = memory::mappings();
-        let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
+        let runs = self.tracker.runs(&maps, &lent.store.dense, &self.crew);
         self.tracker.watch(&maps);
-        let thawed = self.freezer.thaw();
-        self.ahead().stop_ns += thawed - began;
+        let thawed = lent.freezer.thaw();
+        self.ahead(lent.store).stop_ns += thawed - began;
         Ok((maps, runs))
     }
 
-    /// What is noted; if nothing is yet, what had content when the kernel began to note writes to it had changed.
-    fn ahead(&mut self) -> &mut Ahead {
-        self.ahead.get_or_insert_with(|| Ahead::of(&self.store.dense, &[]))
+    /// What is noted; if nothing is yet, what had content when the kernel began to note writes to it had
+    /// changed.
+    fn ahead(&mut self, store: &Store) -> &mut Ahead {
+        self.ahead.get_or_insert_with(|| Ahead::of(&store.dense, &[]))
     }
 
-    /// Blocks in `runs` of `maps` whose writes would be held from the next checkpoint on, and of which it is not known whether they go on changing,
-    /// in order; none if it is little.
+    /// Blocks in `runs` of `maps` whose writes would be held from the next checkpoint on, and of which it is
+    /// not known whether they go on changing, in order; none if it is little.
     fn unseen(&self, maps: &[Map], runs: &[Run]) -> Vec<usize> {
         if self.unknown {
             return Vec::new();
@@ -151,100 +160,90 @@ impl Keeper {
         let ahead = self.ahead.as_ref().unwrap_or(&none);
         let blocks = self.to_be_held(maps, runs).into_iter().flat_map(|(_, blocks)| blocks);
         let unseen: Vec<usize> = blocks.filter(|&start| !ahead.knows(start)).collect();
-        if unseen.len() * BLOCK < self.settings.copying.worth_it() { Vec::new() } else { unseen }
+        if unseen.len() * BLOCK < self.copying.worth_it() { Vec::new() } else { unseen }
     }
 
-    /// For a checkpoint that is due, with memory in `runs` of `maps`, for which `staged` bytes would be staged. Finds out whether memory goes on changing of
-    /// which that is not known, and writes what does not; or else what has changed since it was written and is not known to go on, if that is much, and less
-    /// than `most` bytes, which are half of it then, or there is too little staging memory. False if there is nothing to do, or no time.
+    /// For a checkpoint that is due, with memory in `runs` of `maps`, for which `staged` bytes would be
+    /// staged. Finds out whether memory goes on changing of which that is not known, and writes what does
+    /// not; or else what has changed since it was written and is not known to go on, if that is much, and
+    /// less than `most` bytes, which are half of it then, or there is too little staging memory. False if
+    /// there is nothing to do, or no time.
     pub(super) fn come_to_rest(
         &mut self,
         maps: &[Map],
         runs: &[Run],
         staged: usize,
         most: &mut usize,
+        lent: &mut Lent,
     ) -> Result<bool, No> {
         // Somebody who waits for the checkpoint does not wait for this.
-        let is_waited_for = keep::get().asking.is_wanted();
-        if self.unknown || self.schedule.refused || is_waited_for || !self.tracker.notes_writes() {
+        if self.unknown || keep::get().asking.is_wanted() || !self.tracker.notes_writes() {
             return Ok(false);
         }
         let unseen = self.unseen(maps, runs);
-        let restless = self.restless(runs);
+        let restless = self.restless(runs, &lent.store.dense);
         let calm = ranges::bytes(&ranges::without(&self.changed_unheld(runs), &restless));
-        let copying = self.settings.copying;
-        let fits = staged < self.staging.ready() + copying.worth_it();
-        if unseen.is_empty() && (calm < copying.worth_noting() || fits && calm >= *most) {
+        let fits = staged < self.staging.ready() + self.copying.worth_it();
+        if unseen.is_empty() && (calm < self.copying.worth_noting() || fits && calm >= *most) {
             return Ok(false);
         }
         self.crew.hire();
         if unseen.is_empty() {
             *most = calm / 2;
             // Most of it is watched already.
-            if self.note_again(runs, &restless) < calm / 2 {
-                let (_, runs) = self.watch_all()?;
-                self.note_again(&runs, &self.restless(&runs));
+            if self.note_again(runs, &restless, lent.store) < calm / 2 {
+                let (_, runs) = self.watch_all(lent)?;
+                let restless = self.restless(&runs, &lent.store.dense);
+                self.note_again(&runs, &restless, lent.store);
             }
         } else {
-            let (maps, runs) = self.watch_all()?;
+            let (maps, runs) = self.watch_all(lent)?;
             let unseen = self.unseen(&maps, &runs).into_iter().map(|start| (start, self.sample(start)));
             let unseen: Vec<_> = unseen.collect();
-            let ahead = self.ahead();
+            let ahead = self.ahead(lent.store);
             ahead.samples.extend(unseen);
             ahead.samples.sort_unstable();
-            self.pause()?;
+            pause(lent.interval_ns / 2)?;
         }
-        self.write_ahead()?;
+        self.write_ahead(lent.store, lent.dead)?;
         Ok(true)
     }
 
-    /// Notes what has changed in `runs` since it was noted, but for blocks that are `restless`. Returns how many bytes.
-    fn note_again(&mut self, runs: &[Run], restless: &[(usize, usize)]) -> usize {
+    /// Notes what has changed in `runs` since it was noted, but for blocks that are `restless`. Returns how
+    /// many bytes.
+    fn note_again(&mut self, runs: &[Run], restless: &[(usize, usize)], store: &Store) -> usize {
         let armed = self.arm(runs, restless);
-        self.ahead().note(&armed);
+        self.ahead(store).note(&armed);
         ranges::bytes(&armed)
     }
 
-    /// Blocks that have changed as a whole in `runs`.
-    pub(super) fn busy(&self, runs: &[Run]) -> Busy {
-        Busy::look(runs, self.ahead.as_ref().map_or(&self.store.dense, |a| &a.changed))
+    /// Blocks that have changed as a whole in `runs`; `dense`: the store's.
+    pub(super) fn busy(&self, runs: &[Run], dense: &[(usize, usize)]) -> Busy {
+        Busy::look(runs, self.ahead.as_ref().map_or(dense, |a| &a.changed))
     }
 
-    /// Blocks in `runs` that are known to go on changing: they have changed as a whole again, or have been seen to.
-    pub(super) fn restless(&self, runs: &[Run]) -> Vec<(usize, usize)> {
+    /// Blocks in `runs` that are known to go on changing: they have changed as a whole again, or have been
+    /// seen to.
+    pub(super) fn restless(&self, runs: &[Run], dense: &[(usize, usize)]) -> Vec<(usize, usize)> {
         let seen = self.ahead.iter().flat_map(|a| a.samples.iter().map(|s| s.0));
-        let mut starts: Vec<usize> = self.busy(runs).starts().chain(seen).collect();
+        let mut starts: Vec<usize> = self.busy(runs, dense).starts().chain(seen).collect();
         starts.sort_unstable();
         starts.dedup();
         ranges::joined(starts.into_iter().map(|start| (start, start + BLOCK)))
     }
 
-    /// Has writes noted anew in `runs`, but not in `busy` blocks and what is held. Returns what had been written to: what is written to elsewhere from now
-    /// on has changed since the last checkpoint, too.
+    /// Has writes noted anew in `runs`, but not in `busy` blocks and what is held. Returns what had been
+    /// written to: what is written to elsewhere from now on has changed since the last checkpoint, too.
     fn arm(&self, runs: &[Run], busy: &[(usize, usize)]) -> Vec<(usize, usize)> {
         let whole = ranges::joined(runs.iter().map(|r| (r.start, r.end)));
         let calm = ranges::without(&ranges::without(&whole, self.tracker.held()), busy);
         self.tracker.arm(&calm, &self.crew)
     }
 
-    /// For long enough to see whether memory goes on changing; but neither a failure waits nor somebody who asks for a checkpoint.
-    fn pause(&self) -> Result<(), No> {
-        let k = keep::get();
-        let until = time::now_ns() + PAUSE_NS.min(self.schedule.interval_ns / 2);
-        while time::now_ns() < until && !k.asking.is_wanted() {
-            let bell = k.bell.load(Acquire);
-            if k.failed.load(Acquire) > 0 {
-                return Err(No::Later);
-            }
-            futex::wait_until(&k.bell, bell, until);
-        }
-        Ok(())
-    }
-
-    /// Notes the blocks of whose samples most are as they were.
-    fn note_quiet(&mut self, ahead: &mut Ahead) {
+    /// Notes the blocks of whose samples most are as they were, but for `dead` ones.
+    fn note_quiet(&mut self, ahead: &mut Ahead, dead: &[(usize, usize)]) {
         let is_quiet = |&mut (start, then): &mut (usize, Sample)| {
-            if ranges::meet(&self.standing.dead, start, start + BLOCK) {
+            if ranges::meet(dead, start, start + BLOCK) {
                 return false; // about to be written, or never again
             }
             let same =
@@ -269,40 +268,17 @@ impl Keeper {
         read.then_some(sums)
     }
 
-    /// The memory as it is, while the program runs.
-    pub(super) fn look(&mut self) -> (Vec<Map>, Vec<Run>) {
-        let maps = memory::mappings();
-        self.resources.shared.owners.look(&maps);
-        let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
-        (maps, self.without_dead(runs))
-    }
-
-    /// Bytes in `runs` that have changed, or may have.
-    pub(super) fn changed(&self, runs: &[Run]) -> usize {
-        runs.iter().filter(|r| r.changed || self.unknown).map(|r| r.end - r.start).sum()
-    }
-
-    /// Bytes that a checkpoint taken now, with memory in these runs of `maps`, would stage, and those that it would copy while the program runs.
-    pub(super) fn expected(&self, maps: &[Map], runs: &[Run]) -> (usize, usize) {
-        let running = self.expected_running(maps, runs);
-        let all = self.changed(runs)
-            + self.ahead.as_ref().map_or(0, |a| a.left)
-            + contents::bytes(&self.last.files)
-            + contents::bytes(&self.last.unopened);
-        (all - running, running)
-    }
-
-    /// Writes noted pages that have not been written to since, and are not dead where threads stand.
-    pub(super) fn write_ahead(&mut self) -> Result<(), No> {
+    /// Writes noted pages that have not been written to since, and are not `dead` where threads stand.
+    pub(super) fn write_ahead(&mut self, store: &mut Store, dead: &[(usize, usize)]) -> Result<(), No> {
         let Some(mut ahead) = self.ahead.take() else { return Ok(()) };
-        self.note_quiet(&mut ahead);
+        self.note_quiet(&mut ahead, dead);
         if ahead.unwritten.is_empty() {
             self.ahead = Some(ahead);
             return Ok(());
         }
         let maps = memory::mappings();
-        let runs = self.tracker.runs(&maps, &self.store.dense, &self.crew);
-        let runs = self.without_dead(runs);
+        let runs = self.tracker.runs(&maps, &store.dense, &self.crew);
+        let runs = tracker::outside(dead, runs);
         self.staging.prepare(BATCH, 0, &self.crew);
         let batch = self.staging.room().min(BATCH / PAGE);
         if batch == 0 {
@@ -311,8 +287,7 @@ impl Keeper {
         }
         let unwritten = core::mem::take(&mut ahead.unwritten);
         // If this attempt comes to nothing, they may live where the next one is made.
-        let dead: Vec<_> =
-            self.standing.dead.iter().map(|r| ((r.0 / PAGE) as u64, (r.1 / PAGE) as u64)).collect();
+        let dead: Vec<_> = dead.iter().map(|r| ((r.0 / PAGE) as u64, (r.1 / PAGE) as u64)).collect();
         ahead.unwritten = ranges::within(&unwritten, &dead);
         let mut list = List::new(batch);
         let mut map = 0;
@@ -333,27 +308,25 @@ impl Keeper {
             });
             for mut pages in parts {
                 while list.add(&mut pages, how) {
-                    self.write_list(&mut list, &mut ahead)?;
+                    self.write_list(&mut list, &mut ahead, store)?;
                 }
             }
         }
-        self.write_list(&mut list, &mut ahead)?;
+        self.write_list(&mut list, &mut ahead, store)?;
         ahead.entries.sort_unstable_by_key(|e| e.page);
         self.ahead = Some(ahead);
         Ok(())
     }
 
     /// Reads and writes what is in `list`, pages that are not changing.
-    fn write_list(&mut self, list: &mut List<'_>, ahead: &mut Ahead) -> Result<(), No> {
+    fn write_list(&mut self, list: &mut List, ahead: &mut Ahead, store: &mut Store) -> Result<(), No> {
         if keep::get().failed.load(Acquire) > 0 {
             self.unknown = true;
             return Err(No::Later);
         }
-        let old = core::mem::take(&mut self.store.index);
-        let _ = self.copy_list(list, &old); // what cannot be read is counted below
-        self.store.index = old;
+        let _ = self.copy_list(list, &store.index); // what cannot be read is counted below
         let (content, entries) = self.staging.content(list.clear());
-        if let Err(why) = self.store.write(content, entries) {
+        if let Err(why) = store.write(content, entries) {
             self.unknown = true;
             return Err(No::Refused(why));
         }
@@ -361,4 +334,19 @@ impl Keeper {
         ahead.left += entries.iter().filter(|e| e.slot == UNREADABLE).count() * PAGE;
         Ok(())
     }
+}
+
+/// For long enough to see whether memory goes on changing, and `most_ns` at most; but neither a failure waits
+/// nor somebody who asks for a checkpoint.
+fn pause(most_ns: u64) -> Result<(), No> {
+    let k = keep::get();
+    let until = time::now_ns() + PAUSE_NS.min(most_ns);
+    while time::now_ns() < until && !k.asking.is_wanted() {
+        let bell = k.bell.load(Acquire);
+        if k.failed.load(Acquire) > 0 {
+            return Err(No::Later);
+        }
+        futex::wait_until(&k.bell, bell, until);
+    }
+    Ok(())
 }

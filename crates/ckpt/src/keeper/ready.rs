@@ -7,13 +7,14 @@
 //! their logs. If that is worth it, which depends on the disk: a little is written twice first, and the times
 //! are compared.
 
-use super::Keeper;
+use super::copier::{Copier, Lent};
 use crate::image::PAGE;
 use crate::keep as kept;
 use crate::ranges;
 use crate::say;
 use crate::settings::Copying;
 use crate::slots::Slots;
+use crate::store::Store;
 use crate::sys;
 use crate::sys::preserved_memory::{self, FILLER, FILLER_SIZE};
 use crate::sys::time;
@@ -57,98 +58,101 @@ fn is_worth_it(first: u64, second: u64) -> bool {
     second + second / 4 < first
 }
 
-impl Keeper {
+impl Copier {
     /// Does a little of it, for a checkpoint that is due at `due`. Returns when it wants to go on.
-    pub(super) fn make_ready(&mut self, due: u64) -> u64 {
-        let least = self.settings.copying.worth_it() / PAGE;
-        let may_grow = self.grows || self.store.fresh() >= least;
+    pub(super) fn make_ready(&mut self, due: u64, lent: &mut Lent) -> u64 {
+        let least = self.copying.worth_it() / PAGE;
+        let may_grow = self.grows || lent.store.fresh() >= least;
         let is_known = !self.unknown && self.tracker.notes_writes();
-        let expects_a_place = self.expects_a_place();
         let ready = &mut self.ready;
-        if ready.generation != self.generation {
-            *ready =
-                Ready { worth: ready.worth, generation: self.generation, wanted: 0, done: false, again: 0 };
+        if ready.generation != lent.generation {
+            let generation = lent.generation;
+            *ready = Ready { worth: ready.worth, generation, wanted: 0, done: false, again: 0 };
         }
-        if ready.worth == Some(false) || ready.done || !may_grow || !is_known || expects_a_place {
+        if ready.worth == Some(false) || ready.done || !may_grow || !is_known {
             return u64::MAX;
         }
         let now = time::now_ns();
-        let begin = due.saturating_sub(self.schedule.interval_ns / 4);
-        let is_short = self.store.reached() < ready.wanted;
+        let begin = due.saturating_sub(lent.interval_ns / 4);
+        let is_short = lent.store.reached() < ready.wanted;
         if now < begin || (now < ready.again && !is_short) {
             return begin.max(ready.again);
         }
         if is_short {
-            self.extend();
-            if self.ready.worth == Some(false) {
+            ready.extend(lent.store, lent.interval_ns / PARTS, self.verbose);
+            if ready.worth == Some(false) {
                 forget();
             }
             return 0;
         }
-        ready.again = now + self.schedule.interval_ns / PARTS;
-        if self.write_ahead().is_err() {
+        ready.again = now + lent.interval_ns / PARTS;
+        if self.write_ahead(lent.store, lent.dead).is_err() {
             return 0; // a failure, or everything is unknown now
         }
-        let missing = self.needed().saturating_sub(self.store.spare());
-        if missing >= least && missing <= self.store.slots().room() / 2 && fill() {
-            self.ready.wanted = self.store.reached() + missing;
+        let (_, runs) = self.look(lent);
+        // Slots that a checkpoint taken now would need.
+        let needed = ranges::bytes(&changed(&runs)) / PAGE;
+        let missing = needed.saturating_sub(lent.store.spare());
+        if missing >= least && missing <= lent.store.slots().room() / 2 && fill() {
+            self.ready.wanted = lent.store.reached() + missing;
             return 0;
         }
         self.ready.done = true;
         forget();
         u64::MAX
     }
+}
 
-    /// Slots that a checkpoint taken now would need.
-    fn needed(&mut self) -> usize {
-        let (_, runs) = self.look();
-        ranges::bytes(&changed(&runs)) / PAGE
-    }
-
-    /// Makes the file a piece longer, or tries whether that is worth it.
-    fn extend(&mut self) {
+impl Ready {
+    /// Makes the file a piece longer, or tries for `most_ns` whether that is worth it.
+    fn extend(&mut self, store: &mut Store, most_ns: u64, verbose: u32) {
         // SAFETY: memory of ours that nobody else uses, filled before anything was wanted.
         let content = unsafe { core::slice::from_raw_parts(FILLER as *const u8, FILLER_SIZE) };
-        let worth = match self.ready.worth {
-            None => self.try_to_extend(content),
-            worth => self.store.extend(content).map(|()| worth),
+        let worth = match self.worth {
+            None => try_to_extend(store, content, most_ns, verbose),
+            worth => store.extend(content).map(|()| worth),
         };
         // What cannot be written now may be when the checkpoint is taken, which says so if it cannot.
-        self.ready.worth = worth.unwrap_or(Some(false));
+        self.worth = worth.unwrap_or(Some(false));
     }
+}
 
-    /// Is it worth it? None: there is a failure, which does not wait.
-    fn try_to_extend(&mut self, content: &[u8]) -> Result<Option<bool>, String> {
-        let from = self.store.reached();
-        let mut took = [0; 2];
-        for i in 0..2 * TRIED {
-            if kept::get().failed.load(Acquire) > 0 {
-                return Ok(None);
-            }
-            let began = time::now_ns();
-            match i.checked_sub(TRIED) {
-                None => self.store.extend(content)?,
-                Some(i) => self.store.overwrite(content, from + i * FILLER_SIZE / PAGE)?,
-            }
-            took[i / TRIED] += time::now_ns() - began;
-            if took[0] + took[1] > self.schedule.interval_ns / PARTS {
-                took = [0; 2];
-                break;
-            }
+/// Is it worth it? None: there is a failure, which does not wait.
+fn try_to_extend(
+    store: &mut Store,
+    content: &[u8],
+    most_ns: u64,
+    verbose: u32,
+) -> Result<Option<bool>, String> {
+    let from = store.reached();
+    let mut took = [0; 2];
+    for i in 0..2 * TRIED {
+        if kept::get().failed.load(Acquire) > 0 {
+            return Ok(None);
         }
-        let worth = is_worth_it(took[0], took[1]);
-        if !worth {
-            self.store.shorten(from);
+        let began = time::now_ns();
+        match i.checked_sub(TRIED) {
+            None => store.extend(content)?,
+            Some(i) => store.overwrite(content, from + i * FILLER_SIZE / PAGE)?,
         }
-        if self.settings.verbose >= 2 {
-            let speed = took.map(|ns| (TRIED * FILLER_SIZE) as f64 / ns as f64);
-            match worth {
-                true => say!("slots are made ready: {:.1} GB/s, afterwards {:.1}", speed[0], speed[1]),
-                false => say!("slots are not made ready: it makes no difference, or takes too long"),
-            }
+        took[i / TRIED] += time::now_ns() - began;
+        if took[0] + took[1] > most_ns {
+            took = [0; 2];
+            break;
         }
-        Ok(Some(worth))
     }
+    let worth = is_worth_it(took[0], took[1]);
+    if !worth {
+        store.shorten(from);
+    }
+    if verbose >= 2 {
+        let speed = took.map(|ns| (TRIED * FILLER_SIZE) as f64 / ns as f64);
+        match worth {
+            true => say!("slots are made ready: {:.1} GB/s, afterwards {:.1}", speed[0], speed[1]),
+            false => say!("slots are not made ready: it makes no difference, or takes too long"),
+        }
+    }
+    Ok(Some(worth))
 }
 
 /// Provides what is written. False if the system has no memory for it.

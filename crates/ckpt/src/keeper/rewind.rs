@@ -3,10 +3,11 @@
 //! on.
 
 use super::Keeper;
+use super::committer::Committer;
 use crate::keep::{self, Keep};
+use crate::resources::table::Resources;
 use crate::rewind_request::{ASKED, NO, REFUSED};
 use crate::say;
-use crate::seats::Seat;
 use crate::sys::{futex, maps, time};
 use core::sync::atomic::Ordering::*;
 use std::ffi::CString;
@@ -16,7 +17,7 @@ pub(super) const ABOUT_TO_STOP: &str = "a thread is about to fail";
 /// Users hear of it after so many seconds.
 const TELL_NS: u64 = 5_000_000_000;
 
-/// What there is to know of it.
+/// What there is to know of it: since the last whole checkpoint.
 #[derive(Default)]
 pub(super) struct Rewinds {
     /// What the program had written at the attempt of a checkpoint, and at the last whole one.
@@ -28,18 +29,63 @@ pub(super) struct Rewinds {
     told_ns: u64,
 }
 
-impl Keeper {
+impl Rewinds {
     /// A checkpoint is being taken; the threads are frozen.
     pub(super) fn note_written(&mut self) {
         let k = keep::get();
-        self.rewinds.trying = (k.rewind.notes.load(Relaxed) != 0).then(|| written(k)).flatten();
+        self.trying = (k.rewind.notes.load(Relaxed) != 0).then(|| written(k)).flatten();
     }
 
     /// It is whole.
-    pub(super) fn whole_for_rewinds(&mut self) {
-        self.rewinds = Rewinds { whole: self.rewinds.trying, ..Rewinds::default() };
+    pub(super) fn whole(&mut self) {
+        *self = Self { whole: self.trying, ..Self::default() };
     }
 
+    /// Why it cannot be that nothing has happened since the checkpoint of the committer's.
+    fn stands_against(&self, from: &Committer, resources: &mut Resources) -> Option<String> {
+        let k = keep::get();
+        if k.rewind.point.load(Relaxed) != from.generation {
+            return Some("another checkpoint was taken meanwhile".into());
+        }
+        let against = resources.obstacle().or_else(|| k.journal.no_way_back(from.last.era));
+        if against.is_some() {
+            return against;
+        }
+        let others = resources.children.have_ended();
+        if others {
+            return Some("it has started other processes".into());
+        }
+        let since = resources.streams.since(from.generation, &from.last, others);
+        if let Some(why) = since.lost.or(since.again.into_iter().next()) {
+            return Some(why);
+        }
+        match (self.whole, written(k)) {
+            (Some(before), Some(now)) if before == now => None,
+            (Some(before), Some(now)) => {
+                Some(format!("it has written {} bytes to files or streams", now.saturating_sub(before)))
+            }
+            _ => Some("nobody can tell whether it writes to files (/proc/self/io)".into()),
+        }
+    }
+
+    /// It has been gone back at `now`. Says how often, for those who wait.
+    fn has_gone_back(&mut self, now: u64, says: bool) {
+        self.times += 1;
+        if self.times == 1 {
+            (self.since_ns, self.told_ns) = (now, now);
+        }
+        if says && now - self.told_ns >= TELL_NS {
+            self.told_ns = now;
+            say!(
+                "exact: {} executions from one state so far, {:.0} s",
+                self.times,
+                (now - self.since_ns) as f64 / 1e9
+            );
+        }
+    }
+}
+
+impl Keeper {
     /// Goes back to the last checkpoint, as somebody has asked for, or says why not.
     pub(super) fn rewind(&mut self) {
         let k = keep::get();
@@ -55,62 +101,18 @@ impl Keeper {
         }
         // One that is about to stop may do so only when the thread that has asked comes to a barrier.
         let stops = seats.iter().any(|s| s.is_about_to_stop());
-        let against = if stops { Some(ABOUT_TO_STOP.into()) } else { self.stands_against(k) };
+        let against = match stops {
+            true => Some(ABOUT_TO_STOP.into()),
+            false => self.rewinds.stands_against(&self.committer, &mut self.resources),
+        };
         if let Some(why) = against {
             refuse(k, &why);
             self.freezer.thaw();
             return;
         }
         k.rewind.asked.store(NO, Relaxed);
-        self.go_back(&seats, began);
-        self.say_how_often(began);
-    }
-
-    fn go_back(&mut self, seats: &[&'static Seat], began: u64) {
-        self.put_back(seats, began, &[]).unwrap_or_else(|why| super::restore::stop(&why));
-    }
-
-    /// Why it cannot be that nothing has happened.
-    fn stands_against(&mut self, k: &Keep) -> Option<String> {
-        if k.rewind.point.load(Relaxed) != self.generation {
-            return Some("another checkpoint was taken meanwhile".into());
-        }
-        let against = self.resources.obstacle().or_else(|| k.journal.no_way_back(self.last.era));
-        if against.is_some() {
-            return against;
-        }
-        let others = self.resources.children.have_ended();
-        if others {
-            return Some("it has started other processes".into());
-        }
-        let since = self.resources.streams.since(self.generation, &self.last, others);
-        if let Some(why) = since.lost.or(since.again.into_iter().next()) {
-            return Some(why);
-        }
-        match (self.rewinds.whole, written(k)) {
-            (Some(before), Some(now)) if before == now => None,
-            (Some(before), Some(now)) => {
-                Some(format!("it has written {} bytes to files or streams", now.saturating_sub(before)))
-            }
-            _ => Some("nobody can tell whether it writes to files (/proc/self/io)".into()),
-        }
-    }
-
-    /// For those who wait.
-    fn say_how_often(&mut self, now: u64) {
-        let r = &mut self.rewinds;
-        r.times += 1;
-        if r.times == 1 {
-            (r.since_ns, r.told_ns) = (now, now);
-        }
-        if self.settings.verbose >= 1 && now - r.told_ns >= TELL_NS {
-            r.told_ns = now;
-            say!(
-                "exact: {} executions from one state so far, {:.0} s",
-                r.times,
-                (now - r.since_ns) as f64 / 1e9
-            );
-        }
+        self.put_back(&seats, began, &[]).unwrap_or_else(|why| super::restore::stop(&why));
+        self.rewinds.has_gone_back(began, self.settings.verbose >= 1);
     }
 }
 

@@ -8,8 +8,9 @@ pub(crate) mod shared;
 pub(crate) mod staging;
 pub(crate) mod tracker;
 
-use crate::image::Map;
+use crate::image::{Map, PAGE};
 use crate::sys;
+use crate::sys::door::Door;
 use crate::sys::{maps, preserved_memory};
 
 /// Why there are no mappings.
@@ -175,6 +176,25 @@ pub(crate) fn protect(made: &[Map]) {
         // SAFETY: mapped by `renew`.
         unsafe { sys!(libc::SYS_mprotect, m.start, m.end - m.start, m.prot) };
     }
+}
+
+/// Makes the pages [start, end) of `maps` what they are without a saved content. The threads are frozen.
+pub(crate) fn empty(maps: &[Map], (start, end): (usize, usize), door: &Door) -> Result<(), String> {
+    const MADV_DONTNEED_LOCKED: i32 = 24; // since Linux 5.18
+    // SAFETY: private memory of the program, whose threads are frozen.
+    let advise = |how: i32| unsafe { sys!(libc::SYS_madvise, start, end - start, how) };
+    let r = match advise(libc::MADV_DONTNEED) {
+        0 => 0,
+        _ => advise(MADV_DONTNEED_LOCKED),
+    };
+    if r < 0 {
+        let zero = [0u8; PAGE];
+        let anonymous = maps.iter().any(|m| m.start <= start && end <= m.end && m.inode == 0);
+        if !anonymous || !(start..end).step_by(PAGE).all(|p| door.write(p, &zero)) {
+            return Err(format!("the memory at {start:x} cannot be emptied (error {})", -r));
+        }
+    }
+    Ok(())
 }
 
 fn failed(t: &Map, (a, b): (usize, usize), why: isize) -> Result<(), String> {

@@ -10,7 +10,7 @@ mod scan;
 
 use crate::busy::BLOCK;
 use crate::cow::Guard;
-use crate::image::Map;
+use crate::image::{Map, PAGE};
 use crate::keeper_crew::Crew;
 use crate::ranges;
 use crate::sys::pagemap::{CHECK_WPASYNC, Pagemap, WP_MATCHING};
@@ -32,9 +32,30 @@ pub(crate) struct Run {
     pub present: bool,
 }
 
+impl Run {
+    /// Its pages: the first, and behind the last.
+    pub(crate) fn pages(&self) -> (u64, u64) {
+        ((self.start / PAGE) as u64, (self.end / PAGE) as u64)
+    }
+}
+
 /// What has changed in `runs`, as far as is known: [start, end), in order.
 pub(crate) fn changed(runs: &[Run]) -> Vec<(usize, usize)> {
     runs.iter().filter(|r| r.changed).map(|r| (r.start, r.end)).collect()
+}
+
+/// Those of `runs` that are not in `ranges`.
+pub(crate) fn outside(ranges: &[(usize, usize)], runs: Vec<Run>) -> Vec<Run> {
+    if ranges.is_empty() {
+        return runs;
+    }
+    let mut rest = Vec::with_capacity(runs.len());
+    for r in runs {
+        ranges::parts(ranges, r.start, r.end, |start, end, inside| {
+            rest.extend((!inside).then_some(Run { start, end, ..r }));
+        });
+    }
+    rest
 }
 
 /// How changes are found.

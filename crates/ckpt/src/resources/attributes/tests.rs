@@ -191,7 +191,7 @@ const OTHER: &[Row] = &[
     row("handlers", Process, "sigaction(2)", BOTH, "ckpt/resources/dispositions.rs"),
     row("blocked signals, alternate stack", Thread, "the signal's frame", BOTH, "ckpt/freeze/seats.rs"),
     row("waiting signals", Thread, "/proc/PID/task/TID/status", BOTH, "sys/kernel/pending_signals.rs"),
-    row("waiting real-time signals", Thread, "/proc/PID/task/TID/status", NO, "ckpt/keeper/take.rs"),
+    row("waiting real-time signals", Thread, "/proc/PID/task/TID/status", NO, "ckpt/keeper/attempts.rs"),
     row(
         "signal at the parent's death",
         Thread,
