@@ -99,8 +99,9 @@ mod tests {
     fn whose_doing_it_is() {
         let me = syscall::getpid();
         let own = |signal, code, sender| {
+            let info = told(code, sender);
             // SAFETY: a description.
-            unsafe { is_own(signal, &raw const told(code, sender)) }
+            unsafe { is_own(signal, &raw const info) }
         };
         for signal in ALL {
             for code in [libc::SI_USER, libc::SI_QUEUE, libc::SI_TKILL] {
