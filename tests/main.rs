@@ -76,6 +76,7 @@ mod noted;
 mod observe;
 mod offload;
 mod ompt;
+mod on_request;
 mod order;
 mod others;
 mod output;
