@@ -238,8 +238,11 @@ fn strike(f: &Field, row: &Row, want: &[String], (seed, strike): (u64, Strike)) 
             }
             0 => panic!("{what} {statuses:?}: another result: {:?}\nfor {want:?}\n{said}", f.result(row)),
             71 if !row.becomes && cannot => return Outcome::Said,
-            // Octave handles the request, and ends by itself.
-            _ if !row.becomes && end.err.contains("has ended by itself, with status") => {
+            // Octave handles the request, and ends by itself: that of its promp is known.
+            _ if matches!(strike, Strike::AsksProgram)
+                && !row.becomes
+                && end.err.contains("has ended by itself, with status") =>
+            {
                 return Outcome::Said;
             }
             _ => {}

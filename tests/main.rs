@@ -77,6 +77,7 @@ mod noted;
 mod observe;
 mod offload;
 mod ompt;
+mod on_request;
 mod order;
 mod others;
 mod output;

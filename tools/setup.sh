@@ -87,8 +87,8 @@ packages)
         python3 -m venv .venv >/tmp/promp-venv.log 2>&1 || { rm -rf .venv; echo "setup: no Python venv (apt-get install python3-venv)" >&2; exit 0; }
     fi
     # Each alone if they cannot be had together.
-    python_packages="scikit-learn numba tqdm"
-    if ! .venv/bin/python -c 'import sklearn, numba, tqdm' 2>/dev/null; then
+    python_packages="joblib scikit-learn numba tqdm"
+    if ! .venv/bin/python -c 'import joblib, sklearn, numba, tqdm' 2>/dev/null; then
         echo "setup: installing $python_packages into .venv" >&2
         .venv/bin/pip install -q --disable-pip-version-check $python_packages >/tmp/promp-pip.log 2>&1 ||
             for package in $python_packages; do

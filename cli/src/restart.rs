@@ -31,6 +31,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -111,7 +112,10 @@ fn follow(end: &End, terms: Terms) -> Outcome {
         f(end);
     }
     let of = terms.dir.and_then(|dir| Some((dir, checkpoint_directory::of_a_descendant(dir)?)));
-    let Some((dir, (run, owner))) = of else { end.follow() };
+    let Some((dir, (run, owner))) = of else {
+        terms.dir.inspect(|dir| say_what_comes_next(end, terms, dir));
+        end.follow()
+    };
     let finished = Directory::open(dir).is_ok_and(|d| d.finished());
     let code = end.status.code();
     if code == Some(EXIT_STATUS) {
@@ -128,6 +132,34 @@ fn follow(end: &End, terms: Terms) -> Outcome {
         }
     }
     end.follow()
+}
+
+/// The program has ended, not by itself: what the next run with `--resume` makes of it.
+fn say_what_comes_next(end: &End, terms: Terms, dir: &Path) {
+    let alone = terms.at_end.is_none() && !terms.steps;
+    if end.on_request
+        && let Some(status) = is_to_go_on(dir)
+    {
+        eprintln!(
+            "promp: the program has ended, with status {status}, after a request to end: with --resume it goes \
+             on from its last checkpoint"
+        );
+    } else if alone && end.status.signal().is_some() && checkpoint_directory::is_begun(dir) {
+        eprintln!(
+            "promp: the program has ended before its first checkpoint was complete: with --resume it begins \
+             anew, and what it has done is done again"
+        );
+    }
+}
+
+/// The program has recorded its end in `dir`, but had been asked to end: takes the record back. The status.
+pub(crate) fn is_to_go_on(dir: &Path) -> Option<i32> {
+    let d = Directory::open(dir).ok().filter(|d| !d.generations().is_empty())?;
+    let status = d.ended()?.status;
+    let taken = d.take_end_back().inspect_err(|e| {
+        eprintln!("promp: {}: {e}; --resume will take the program to be done", dir.display());
+    });
+    taken.is_ok().then_some(status)
 }
 
 /// What the program was told of signals.

@@ -1,7 +1,7 @@
 //! `promp run`.
 
 use crate::args::Run;
-use crate::part::{self, Part};
+use crate::part;
 use crate::restart::checkpoint_directory::{self, Held};
 use crate::restart::{self, Terms};
 use crate::{Failure, Outcome, inheritance, library, steps, typed_values};
@@ -58,8 +58,7 @@ fn with_checkpoints(r: &Run, dir: &Path, c: Command, on: OnSignal, said: bool) -
         Held::Checkpoints => eprintln!(
             "promp: beginning anew, without --resume: the checkpoints of this command in {shown} are replaced"
         ),
-        // One that is linked with OpenMP has done nothing before it takes the directory.
-        Held::Begun if part::of(program) == Part::Runtime && !dir.join("lock").exists() => {}
+        Held::Begun if !checkpoint_directory::has_done(dir, program) => {}
         Held::Begun => eprintln!(
             "promp: the last run of this command in {shown} has ended before its first checkpoint was \
              complete: it begins anew, and what it has done before is done again"

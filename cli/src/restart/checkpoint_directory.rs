@@ -2,6 +2,7 @@
 //! promp's; and what it holds is compared with what is to be run. `DIR/run` says what was started; where
 //! there is none (checkpoints without `promp run`, older versions) the image's command line does.
 
+use crate::part::{self, Part};
 use crate::{Failure, steps};
 use promp_image::run_record::{self, Owner, Run};
 use promp_image::{Directory, Word};
@@ -126,6 +127,19 @@ fn free(dir: &Path) -> Result<(), String> {
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(())
+}
+
+/// Has what was started there last ended before its first checkpoint, and may it have done something?
+pub fn is_begun(dir: &Path) -> bool {
+    let Ok(Some(run)) = Run::read(dir) else { return false };
+    promp_image::generation_files(dir).is_empty()
+        && !dir.join(promp_image::end_record::FILE).exists()
+        && has_done(dir, Path::new(run.program.as_os_str()))
+}
+
+/// A program that is linked with OpenMP has done nothing before it takes the directory.
+pub(crate) fn has_done(dir: &Path, program: &Path) -> bool {
+    part::of(program) != Part::Runtime || dir.join("lock").exists()
 }
 
 /// What `dir` holds of the run that `now` is of. An error: what is there is of another one, or cannot be

@@ -84,6 +84,8 @@ pub struct End {
     /// This process has passed a request to end on to it, and it has ended because of that as far as can be
     /// known.
     pub asked: bool,
+    /// It has handled such a request, and then ended by an exit.
+    pub(crate) on_request: bool,
     /// A signal of [`Terms::ends`] has come, or a step of a script was asked to end with a checkpoint.
     pub(crate) to_go_on: bool,
 }
@@ -189,7 +191,7 @@ impl Child {
     fn wait(self, terms: &Terms) -> End {
         let mut asked: Option<(i32, Instant)> = None;
         // The program catches or ignores what it was asked by: it goes on for as long as it likes.
-        let mut handled = false;
+        let (mut handled, mut caught) = (false, false);
         let mut cut: Option<Cut> = None;
         let status = loop {
             match reaped() {
@@ -214,8 +216,9 @@ impl Child {
                 cut.get_or_insert_default();
             }
             if REQUESTS.contains(&signal) && bit(signal) & terms.goes_on == 0 {
-                let own = signals_of(self.pid, "SigCgt:") | signals_of(self.pid, "SigIgn:");
-                handled = own & bit(signal) != 0 && (handled || asked.is_none());
+                let [catches, ignores] = ["SigCgt:", "SigIgn:"].map(|set| signals_of(self.pid, set));
+                handled = (catches | ignores) & bit(signal) != 0 && (handled || asked.is_none());
+                caught |= catches & bit(signal) != 0;
                 asked = Some((signal, Instant::now()));
             }
             if !self.has_it(self.pid, &about) {
@@ -238,7 +241,9 @@ impl Child {
             unsafe { libc::signal(*signal, libc::signal(*signal, libc::SIG_IGN)) };
         }
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.mask, core::ptr::null_mut()) };
-        End { status: ExitStatus::from_raw(status), asked: asked.is_some(), to_go_on: self.to_go_on.get() }
+        let status = ExitStatus::from_raw(status);
+        let on_request = caught && by_asked.is_some() && status.code().is_some();
+        End { status, asked: asked.is_some(), on_request, to_go_on: self.to_go_on.get() }
     }
 
     /// Has process `pid` got this signal already, from the terminal?

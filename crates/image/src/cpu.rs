@@ -36,7 +36,7 @@ impl Level {
     }
 
     /// What it has, as in /proc/cpuinfo.
-    pub fn features(self) -> Vec<&'static str> {
+    pub(crate) fn features(self) -> Vec<&'static str> {
         const V2: [&str; 7] = ["cx16", "lahf_lm", "popcnt", "pni", "sse4_1", "sse4_2", "ssse3"];
         const V3: [&str; 9] = ["avx", "avx2", "bmi1", "bmi2", "f16c", "fma", "abm", "movbe", "xsave"];
         const V4: [&str; 5] = ["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"];

@@ -1,10 +1,14 @@
 //! `DIR/ended`: the end record of a program that has ended by itself, so that it is not run again.
 
 use crate::run_record::write_aside;
+use crate::state::ENDED;
 use crate::{Directory, Word};
+use promp_files::{open_in, remove_in};
 use serde::{Deserialize, Serialize};
 use std::ffi::CStr;
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Its name.
@@ -41,6 +45,16 @@ impl Directory {
     /// The end record, if there is one that can be read.
     pub fn ended(&self) -> Option<Ended> {
         serde_json::from_reader(self.open_file(FILE).ok()?).ok()
+    }
+
+    /// What has ended is to go on all the same.
+    pub fn take_end_back(&self) -> io::Result<()> {
+        let state = open_in(self.folder(), "state".as_ref(), libc::O_WRONLY | libc::O_NOFOLLOW, 0)?;
+        let state = File::from(state);
+        state.write_all_at(&[0; 8], 8 * ENDED as u64)?;
+        remove_in(self.folder(), FILE.as_ref())?;
+        state.sync_all()?;
+        self.folder().sync_all()
     }
 }
 
