@@ -236,6 +236,21 @@ const OTHER: &[Row] = &[
     row("sealed", Mapping, "mseal(2)", (Refused, PutBack), "ckpt/resources/attributes/memory_advice.rs"),
     row("guards, not of files", Mapping, "madvise(MADV_GUARD_INSTALL)", BOTH, "sys/memory/guards.rs"),
     row("protection keys", Mapping, "pkey_alloc(2)", NO, "ckpt/resources/apart.rs"),
+    row(
+        "pages poisoned, or moved elsewhere",
+        Mapping,
+        "madvise(MADV_HWPOISON, MADV_SOFT_OFFLINE)",
+        OTHERS,
+        "",
+    ),
+    row(
+        "grows downwards, may be dropped",
+        Mapping,
+        "mmap(MAP_GROWSDOWN, MAP_DROPPABLE)",
+        BOTH,
+        "ckpt/resources/attributes/memory_advice.rs",
+    ),
+    row("secret", Mapping, "memfd_secret(2)", NO, "ckpt/memory/shared/files.rs"),
     row("name", Mapping, "prctl(PR_SET_VMA)", GONE, ""),
 ];
 
