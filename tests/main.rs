@@ -75,6 +75,7 @@ mod monitor;
 mod newer;
 mod noted;
 mod observe;
+mod odd_mappings;
 mod offload;
 mod ompt;
 mod on_request;

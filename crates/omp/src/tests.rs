@@ -44,6 +44,7 @@ impl Runtime for Nobody {
     fn stop_handler(&self) -> Handler {
         unreachable!("no checkpoints")
     }
+    fn end_is_recorded(&self) {}
     fn undisturbed(&self, f: &mut dyn FnMut()) {
         f();
     }

@@ -113,25 +113,29 @@ pub(crate) fn is_ours(k: &Keep) -> bool {
 /// not how it ends.
 pub(crate) fn mark(status: i32) {
     let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return };
-    let mask = loop {
-        if !is_first(k) {
-            return;
-        }
-        // No checkpoint meanwhile: on a slow disk it would wait in vain for this thread to answer.
-        let mask = signals::block_all();
-        transition_begins();
-        // A rollback, or a restart, may have come in between.
-        if k.end.who.load(Acquire) == caller() {
-            break mask;
-        }
-        transition_is_over();
-        signals::set_mask(mask);
-    };
+    let Some(mask) = begins_to_record(k) else { return };
     // Another thread may crash meanwhile.
     runtime().end_is_recorded();
     record(k, status & 0xff);
     transition_is_over();
     signals::set_mask(mask);
+}
+
+/// The calling thread is the first one that ends the process: all signals are blocked, and no checkpoint is
+/// taken until the transition is over, for on a slow disk it would wait in vain for this thread to answer.
+/// Returns the mask before that.
+fn begins_to_record(k: &Keep) -> Option<u64> {
+    while is_first(k) {
+        let mask = signals::block_all();
+        transition_begins();
+        // A rollback, or a restart, may have come in between.
+        if k.end.who.load(Acquire) == caller() {
+            return Some(mask);
+        }
+        transition_is_over();
+        signals::set_mask(mask);
+    }
+    None
 }
 
 /// Is it the calling thread that ends the process? A thread that finds another one waits for the end.
@@ -220,3 +224,6 @@ mod calls {
         fn quick_exit(status: c_int) -> c_int = |real| { QUICK.store(status, Relaxed); real() };
     }
 }
+
+#[cfg(test)]
+mod tests;

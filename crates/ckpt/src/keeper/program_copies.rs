@@ -174,3 +174,6 @@ fn no_copy(path: &str, why: &dyn std::fmt::Display) -> String {
 fn is_private(maps: &[Map], m: &Map) -> bool {
     !maps.iter().any(|o| o.shared && (&o.dev, o.inode) == (&m.dev, m.inode))
 }
+
+#[cfg(test)]
+mod tests;

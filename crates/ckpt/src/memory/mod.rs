@@ -8,6 +8,7 @@ pub(crate) mod shared;
 pub(crate) mod staging;
 pub(crate) mod tracker;
 
+use crate::attributes::memory_advice;
 use crate::image::{Map, PAGE};
 use crate::sys;
 use crate::sys::door::Door;
@@ -204,7 +205,7 @@ fn failed(t: &Map, (a, b): (usize, usize), why: isize) -> Result<(), String> {
 fn map(t: &Map, a: usize, b: usize) -> Result<(), String> {
     let failed = |why: isize| failed(t, (a, b), why);
     let mut fd = -1isize;
-    let mut flags = libc::MAP_FIXED | if t.shared { libc::MAP_SHARED } else { libc::MAP_PRIVATE };
+    let mut flags = libc::MAP_FIXED | if t.shared { libc::MAP_SHARED } else { memory_advice::kind(t) };
     let offset = t.offset + (a - t.start);
     if t.inode == 0 {
         flags |= libc::MAP_ANONYMOUS;

@@ -104,3 +104,6 @@ pub(super) fn settle(thr: &'static Thread) {
     let (measured, found) = thr.gauge.across.settle(cost_clock::ticks());
     learn(thr, measured, found);
 }
+
+#[cfg(test)]
+mod tests;

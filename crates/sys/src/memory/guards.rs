@@ -39,13 +39,19 @@ pub fn among(pagemap: &Pagemap, asked: impl Iterator<Item = Range>) -> Vec<Range
     ranges::ordered(found)
 }
 
-/// Memory that has the guards `have` gets those that it is to have, `want`; both in order. The error: where
-/// that is not possible, and the system's.
+/// Memory that has the guards `have` gets those that it is to have, `want`; both in order. What is locked
+/// gets none: it is locked no more then. The error: where that is not possible, and the system's.
 pub fn change(have: &[Range], want: &[Range]) -> Result<(), (usize, isize)> {
     for (ranges, how) in [(ranges::without(have, want), REMOVE), (ranges::without(want, have), INSTALL)] {
         for (start, end) in ranges {
             // SAFETY: memory of the program, whose threads are frozen; what has guards has no content.
-            let r = unsafe { sys!(libc::SYS_madvise, start, end - start, how) };
+            let advise = || unsafe { sys!(libc::SYS_madvise, start, end - start, how) };
+            let mut r = advise();
+            if how == INSTALL && r == -(libc::EINVAL as isize) {
+                // SAFETY: as above.
+                unsafe { sys!(libc::SYS_munlock, start, end - start) };
+                r = advise();
+            }
             if r < 0 {
                 return Err((start, r));
             }
@@ -74,6 +80,11 @@ mod tests {
         change(&first, &second).expect("guards");
         assert_eq!(found(), second);
         change(&second, &[]).expect("none");
+        // SAFETY: memory of this test's. Where nothing may be locked this is the same again.
+        unsafe { sys!(libc::SYS_mlock, at, 16 * PAGE) };
+        change(&[], &first).expect("guards in locked memory");
+        assert_eq!(found(), first);
+        change(&first, &[]).expect("none");
         assert!(found().is_empty());
         assert_eq!(change(&[], &[(64, 4096)]).map_err(|e| e.0), Err(64));
     }

@@ -107,7 +107,11 @@ fn with_others(m: &Map) -> String {
     if m.path.starts_with("/[aio]") {
         return "the program uses asynchronous input and output of the kernel's (io_setup)".into();
     }
-    format!("memory is shared with others ({:x}-{:x} {})", m.start, m.end, m.path)
+    let what = match m.path.starts_with("/secretmem") {
+        true => "nobody but the program may read its memory: memfd_secret(2)",
+        false => "memory is shared with others",
+    };
+    format!("{what} ({:x}-{:x} {})", m.start, m.end, m.path)
 }
 
 fn wrong(m: &Map, why: &str) -> String {

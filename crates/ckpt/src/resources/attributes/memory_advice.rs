@@ -1,4 +1,5 @@
-//! What the program has said of mappings beside their protection: madvise(2), mlock(2), mseal(2), mbind(2).
+//! What the program has said of mappings beside their protection: madvise(2), mlock(2), mseal(2), mbind(2),
+//! and unusual kinds of memory (mmap(2)).
 //! Random number generators count on MADV_WIPEONFORK, keepers of secrets on MADV_DONTDUMP and locks.
 //!
 //! The kernel tells it in /proc/self/smaps alone, where it looks at every page: 15 ms a GiB. So it is asked
@@ -46,6 +47,8 @@ const FLAGS: [Flag; 8] = [
 const LOCKED: &str = "lo";
 const ON_FAULT: &str = "lf";
 const SEALED: &str = "sl";
+/// Kinds of memory: their names, and mmap(2)'s words for them (the second is new in Linux 6.11).
+const KINDS: [(&str, c_int); 2] = [("gd", libc::MAP_PRIVATE | libc::MAP_GROWSDOWN), ("dp", 8)];
 
 /// What the keeper knows of it.
 #[derive(Default)]
@@ -98,7 +101,19 @@ impl Resource for Advice {
 
 fn matters(m: &Map) -> bool {
     let flag = |word: &str| FLAGS.iter().any(|f| f.matters && f.name == word);
-    m.policy.is_some() || m.said.split(' ').any(|word| flag(word) || [LOCKED, SEALED].contains(&word))
+    let others = |word: &str| [LOCKED, SEALED].contains(&word) || KINDS.iter().any(|k| k.0 == word);
+    m.policy.is_some() || m.said.split(' ').any(|word| flag(word) || others(word))
+}
+
+/// As what a mapping of the process's own is made again, for mmap(2).
+pub(crate) fn kind(m: &Map) -> c_int {
+    let known = KINDS.iter().find(|k| m.said.split(' ').any(|word| word == k.0));
+    known.map_or(libc::MAP_PRIVATE, |k| k.1)
+}
+
+/// Is memory of an unusual kind mapped so?
+pub(crate) fn is_unusual(how: c_int) -> bool {
+    how & libc::MAP_GROWSDOWN != 0 || how & libc::MAP_TYPE == KINDS[1].1
 }
 
 /// Why it is not known.
@@ -112,7 +127,8 @@ fn look(maps: &mut [Map]) -> bool {
     for (start, flags) in flags_of(&text) {
         at += maps[at..].partition_point(|m| m.start < start);
         if let Some(m) = maps.get_mut(at).filter(|m| m.start == start) {
-            m.said = flags;
+            // Of the stack that is known.
+            m.said = if m.path == "[stack]" { flags.replace(KINDS[0].0, "").trim().into() } else { flags };
             told += 1;
         }
     }
@@ -127,8 +143,9 @@ fn flags_of(smaps: &str) -> impl Iterator<Item = (usize, String)> {
     let mut start = 0;
     smaps.lines().filter_map(move |line| {
         if let Some(flags) = line.strip_prefix("VmFlags:") {
-            let known =
-                |w: &&str| FLAGS.iter().any(|f| f.name == *w) || [LOCKED, ON_FAULT, SEALED].contains(w);
+            let others = KINDS.map(|k| k.0).into_iter().chain([LOCKED, ON_FAULT, SEALED]);
+            let names: Vec<&str> = FLAGS.iter().map(|f| f.name).chain(others).collect();
+            let known = |w: &&str| names.contains(w);
             let words: Vec<&str> = flags.split_whitespace().filter(known).collect();
             return Some((start, words.join(" ")));
         }
@@ -177,13 +194,18 @@ fn change(h: &Map, w: &Map, (a, b): (usize, usize)) -> Result<(), String> {
     }
     let lock = |m: &Map| has(m, LOCKED).then(|| has(m, ON_FAULT));
     if lock(h) != lock(w) {
+        // SAFETY (both): memory of the program, whose threads are frozen.
+        let lock_so = |on_fault: bool| unsafe { sys!(libc::SYS_mlock2, a, b - a, usize::from(on_fault)) };
         let r = match lock(w) {
-            // SAFETY (both): memory of the program, whose threads are frozen.
-            Some(on_fault) => unsafe { sys!(libc::SYS_mlock2, a, b - a, usize::from(on_fault)) },
             None => unsafe { sys!(libc::SYS_munlock, a, b - a) },
+            // What may not be touched is locked, and not there: the kernel says so when it has locked it.
+            Some(false) if lock_so(true) == 0 && may_not_be_touched(w, (a, b)) => {
+                lock_so(false);
+                0
+            }
+            Some(on_fault) => lock_so(on_fault),
         };
-        // What may not be touched is locked, and not there.
-        if r < 0 && !(w.prot & libc::PROT_READ == 0 && r == -(libc::ENOMEM as isize)) {
+        if r < 0 {
             return failed("mlock", r);
         }
     }
@@ -209,6 +231,11 @@ fn change(h: &Map, w: &Map, (a, b): (usize, usize)) -> Result<(), String> {
         }
         _ => Ok(()),
     }
+}
+
+/// Is there anything in [a, b) of `m` that nobody may read?
+fn may_not_be_touched(m: &Map, (a, b): (usize, usize)) -> bool {
+    m.prot & libc::PROT_READ == 0 || m.guards.iter().any(|g| g.0 < b && a < g.1)
 }
 
 const MSEAL: i64 = 462;
@@ -273,11 +300,9 @@ fn locked_kib() -> Option<u64> {
     status.lines().find_map(|l| l.strip_prefix("VmLck:")?.split_whitespace().next()?.parse().ok())
 }
 
-/// The program has said something, unless it has failed.
-fn said(r: c_int) -> c_int {
-    if r == 0 {
-        SAID.fetch_add(1, Relaxed);
-    }
+/// The program has said something; where that has failed, it holds for a part all the same.
+pub(crate) fn said(r: c_int) -> c_int {
+    SAID.fetch_add(1, Relaxed);
     r
 }
 
@@ -306,9 +331,19 @@ mod tests {
     #[test]
     fn the_kernels_words() {
         let text = "00400000-00401000 r-xp 00000000 fe:00 1 /bin/a-b\nRss: 4 kB\nVmFlags: rd ex mr mw me \n\
-                    7f00-7f10 rw-p 00000000 00:00 0 \nVmFlags: rd wr mr dc me ac dd wf lo lf zz\n";
+                    7f00-7f10 rw-p 00000000 00:00 0 \nVmFlags: rd wr mr dc me ac dd wf lo lf zz gd\n";
         let all: Vec<_> = flags_of(text).collect();
-        assert_eq!(all, [(0x40_0000, String::new()), (0x7f00, "dc dd wf lo lf".into())]);
+        assert_eq!(all, [(0x40_0000, String::new()), (0x7f00, "dc dd wf lo lf gd".into())]);
+    }
+
+    #[test]
+    fn kinds_of_memory_are_made_again() {
+        let of = |said: &str| kind(&Map { said: said.into(), ..Map::default() });
+        assert_eq!(of("dd gd"), libc::MAP_PRIVATE | libc::MAP_GROWSDOWN);
+        assert_eq!([of("dp wf"), of("wf"), of("")], [8, libc::MAP_PRIVATE, libc::MAP_PRIVATE]);
+        let usual = [libc::MAP_PRIVATE, libc::MAP_SHARED, libc::MAP_SHARED_VALIDATE];
+        assert!(usual.iter().all(|how| !is_unusual(how | libc::MAP_ANONYMOUS | libc::MAP_STACK)));
+        assert!([of("dp"), of("gd")].iter().all(|how| is_unusual(how | libc::MAP_ANONYMOUS)));
     }
 
     #[test]

@@ -242,6 +242,21 @@ const OTHER: &[Row] = &[
     row("sealed", Mapping, "mseal(2)", (Refused, PutBack), "ckpt/resources/attributes/memory_advice.rs"),
     row("guards, not of files", Mapping, "madvise(MADV_GUARD_INSTALL)", BOTH, "sys/memory/guards.rs"),
     row("protection keys", Mapping, "pkey_alloc(2)", NO, "ckpt/resources/irreversible_calls.rs"),
+    row(
+        "pages poisoned, or moved elsewhere",
+        Mapping,
+        "madvise(MADV_HWPOISON, MADV_SOFT_OFFLINE)",
+        OTHERS,
+        "",
+    ),
+    row(
+        "grows downwards, may be dropped",
+        Mapping,
+        "mmap(MAP_GROWSDOWN, MAP_DROPPABLE)",
+        BOTH,
+        "ckpt/resources/attributes/memory_advice.rs",
+    ),
+    row("secret", Mapping, "memfd_secret(2)", NO, "ckpt/memory/shared/file_mappings.rs"),
     row("name", Mapping, "prctl(PR_SET_VMA)", GONE, ""),
 ];
 

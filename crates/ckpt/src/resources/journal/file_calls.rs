@@ -172,9 +172,9 @@ noted_calls! {
         if appends_no_more(fd, command, argument) || unknown_fcntl(command).is_some();
         |j| controlling(j, fd, command);
     fn mmap(at: *mut c_void, len: usize, prot: c_int, how: c_int, fd: c_int, offset: c_long) -> *mut c_void;
-        if is_written_as_memory(how, fd); |j| j.cutting(Name::of_descriptor(fd));
+        if is_written_as_memory(how, fd) || memory_advice::is_unusual(how); |j| j.mapping(how, fd);
     fn mmap64(at: *mut c_void, len: usize, prot: c_int, how: c_int, fd: c_int, offset: c_long) -> *mut c_void;
-        if is_written_as_memory(how, fd); |j| j.cutting(Name::of_descriptor(fd));
+        if is_written_as_memory(how, fd) || memory_advice::is_unusual(how); |j| j.mapping(how, fd);
     fn remove(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
     fn rmdir(path: Path) -> c_int; |j| j.removing(Name::of(HERE, path));
     fn rename(from: Path, to: Path) -> c_int; |j| j.renaming(Name::of(HERE, from), Name::of(HERE, to));

@@ -2,6 +2,7 @@
 
 use super::name::{Name, Short, kind, look};
 use super::{Journal, Record, What, links};
+use crate::attributes::memory_advice;
 use crate::image;
 use crate::sys;
 use crate::sys::fcntl_locks;
@@ -95,6 +96,15 @@ impl Journal {
             self.content(&n, &s, false);
         }
         true
+    }
+
+    /// Memory will be mapped: of an unusual kind, or a file's to which it is written.
+    pub fn mapping(&self, how: i32, fd: i32) -> Hold {
+        if memory_advice::is_unusual(how) {
+            memory_advice::said(0);
+            return true;
+        }
+        self.cutting(Name::of_descriptor(fd))
     }
 
     /// Something that is not there will be made.
