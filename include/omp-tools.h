@@ -2,7 +2,7 @@
  * Specification 5.1, chapter 4, with the chunks of 5.2's dispatch. A tool includes it, defines
  * ompt_start_tool, and finds the runtime's functions by the lookup function that it is initialised with. C99
  * and C++11.
- * What promp offers of it, and how to use tools with it: docs/internals/ompt.md.
+ * What promp offers of it, and how to use tools with it: docs/ompt.md.
  */
 #ifndef OMP_TOOLS_H
 #define OMP_TOOLS_H

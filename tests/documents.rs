@@ -215,6 +215,7 @@ followed! {
     slow_loop "docs/howto/slow-loop.md"
     workflows "docs/howto/workflows.md"
     limits "docs/limits.md"
+    ompt "docs/ompt.md"
     report "docs/report.md"
     security "docs/security.md"
     tutorial "docs/tutorial.md"

@@ -14,7 +14,7 @@ macro_rules! pages {
 }
 
 /// All pages, in the order in which they are listed.
-const PAGES: [Page; 19] = pages! {
+const PAGES: [Page; 20] = pages! {
     "install": "install"
     "tutorial": "tutorial"
     "fortran-batch": "howto/fortran-batch"
@@ -29,6 +29,7 @@ const PAGES: [Page; 19] = pages! {
     "commands": "command"
     "exit-statuses": "exit-statuses"
     "reports": "report"
+    "ompt": "ompt"
     "api": "api"
     "limits": "limits"
     "comparison": "comparison"

@@ -159,7 +159,7 @@ settings! {
             .by(Flag::new("--monitor", Takes::Optional("WHAT", "segments"),
                 "Measure where threads wait for each other; trace: events with times, too"));
         TOOL = "OMP_TOOL": words(&["enabled", "disabled"], "enabled",
-            "may a tool look on by OMPT ([ompt.md](internals/ompt.md))?");
+            "may a tool look on by OMPT ([ompt.md](ompt.md))?");
         TOOL_LIBRARIES = "OMP_TOOL_LIBRARIES": Setting::new(
             Described("libraries, separated by `:`", Nothing), None,
             "where a tool is looked for, if the program has none");

@@ -1,4 +1,4 @@
-//! OMPT, OpenMP's interface for tools of others (OpenMP 5.1, chapter 4; docs/internals/ompt.md): a listener
+//! OMPT, OpenMP's interface for tools of others (OpenMP 5.1, chapter 4; docs/ompt.md): a listener
 //! (observe/) that turns what happens into the callbacks which the tool has registered. `load` finds the
 //! tool, `abi` has the specification's words, `info` what is kept with threads, tasks and teams, `points` the
 //! functions that the tool may call, `tell` the events.
