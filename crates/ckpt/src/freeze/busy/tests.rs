@@ -22,7 +22,8 @@ fn blocks_are_busy_while_their_content_changes() {
     ];
     let mut busy = Busy::look(&runs, &dense);
     assert_eq!(busy.unarmed(), [(512, 1024), (1536, 2048), (3072, 3584)].map(|r| (r.0 * PAGE, r.1 * PAGE)));
-    // Copied in two parts: of the first block all has changed, of the second three quarters, of the last nearly all.
+    // Copied in two parts: of the first block all has changed, of the second three quarters, of the last
+    // nearly all.
     let entry = |page: u64| {
         let same = (1600..1720).contains(&page) || (3100..3150).contains(&page);
         Entry { page, slot: if same { 7 } else { UNPLACED }, sum: 0 }
