@@ -115,11 +115,8 @@ fn whole_blocks(
     held: &[(usize, usize)],
 ) -> Vec<(usize, Vec<usize>)> {
     let mut found: Vec<(usize, Vec<usize>)> = Vec::new();
-    let (mut map, mut content) = (0, vec![0; maps.len()]);
-    for r in runs.iter().filter(|r| r.present) {
-        while maps[map].end <= r.start {
-            map += 1;
-        }
+    let mut content = vec![0; maps.len()];
+    for (map, r) in tracker::with_maps(maps, runs).filter(|(_, r)| r.present) {
         content[map] += r.end - r.start;
         let m = &maps[map];
         const WRITABLE: i32 = libc::PROT_READ | libc::PROT_WRITE;

@@ -188,8 +188,9 @@ impl Copier {
         let runs = running.rest(runs);
         let mut held = Held::new(self.ahead.take().unwrap_or_default(), busy);
         held.busy.forget(self.tracker.held());
-        let copied = self.copy_changes(maps, &runs, files, store, &mut held);
-        copied
+        let list = self.list(maps, &runs, files, &mut held);
+        let staged = self.stage(&list, store, &mut held);
+        staged
             .and_then(|()| self.expect(&mut running, &mut held, store))
             .inspect_err(|_| self.unknown = true)?;
         self.tracker.arm(&core::mem::take(&mut held.busy).calm(), &self.crew);

@@ -1,6 +1,6 @@
-//! Copying the pages that have changed, while the threads are frozen: first it is listed what is to be
-//! copied, then the crew copies it piece by piece into the staging buffer, in the list's order, with
-//! checksums.
+//! How pages are copied: first it is listed which, then the crew copies them, load by load, into the staging
+//! buffer, in the list's order, with checksums, and a load is written. So does the stop, and so does what is
+//! written ahead of it.
 
 use super::copier::Copier;
 use super::precopy::Ahead;
@@ -13,7 +13,7 @@ use crate::runtime::runtime;
 use crate::store::Store;
 use crate::sys::attempt::Attempt;
 use crate::sys::cache;
-use crate::tracker::Run;
+use crate::tracker::{self, Run, in_pages};
 use core::ops::Range;
 use core::sync::atomic::{AtomicUsize, Ordering::*};
 use smallvec::{SmallVec, smallvec};
@@ -25,7 +25,7 @@ const BATCH: usize = 128;
 const FETCH: usize = 64;
 
 /// Ranges of pages: mostly one.
-type Pages = SmallVec<[Range<u64>; 1]>;
+type Pages = SmallVec<[(u64, u64); 1]>;
 
 /// What belongs to the checkpoint being taken.
 #[derive(Default)]
@@ -64,10 +64,10 @@ impl Held {
             self.ranges_ahead.push((first, last));
             let mut next = a;
             for e in &written[first..last] {
-                wanted.extend((next < e.page).then_some(next..e.page));
+                wanted.extend((next < e.page).then_some((next, e.page)));
                 next = e.page + 1;
             }
-            wanted.extend((next < b).then_some(next..b));
+            wanted.extend((next < b).then_some((next, b)));
         });
         wanted
     }
@@ -134,143 +134,108 @@ impl Reading<'_> {
 struct Piece<'a> {
     page: u64,
     len: usize,
-    /// Its first place in the staging buffer.
-    place: usize,
+    /// The first one's number in the list.
+    number: usize,
     how: Reading<'a>,
 }
 
-/// What is to be copied next, in the order of its places in the staging buffer.
+/// What is to be copied, page by page, by way of the staging buffer.
+#[derive(Default)]
 pub(super) struct List<'a> {
     pieces: Vec<Piece<'a>>,
-    /// Places taken.
-    staged: usize,
-    /// Places that there are.
-    room: usize,
+    len: usize,
 }
 
 impl<'a> List<'a> {
-    pub(super) fn new(room: usize) -> Self {
-        Self { pieces: Vec::new(), staged: 0, room }
-    }
-
-    /// Adds `pages` as far as there is room, and takes them off there. True if some are left.
-    pub(super) fn add(&mut self, pages: &mut Range<u64>, how: Reading<'a>) -> bool {
-        let len = (pages.end.saturating_sub(pages.start) as usize).min(self.room - self.staged);
+    /// Adds pages: the first, and behind the last.
+    pub(super) fn add(&mut self, (first, end): (u64, u64), how: Reading<'a>) {
+        let len = (end - first) as usize;
         if len > 0 {
-            self.pieces.push(Piece { page: pages.start, len, place: self.staged, how });
-            self.staged += len;
-            pages.start += len as u64;
+            self.pieces.push(Piece { page: first, len, number: self.len, how });
+            self.len += len;
         }
-        !pages.is_empty()
     }
 
-    /// The pages for places [first, end) in the staging buffer, their places, how they are to be read.
-    fn pages(&self, first: usize, end: usize) -> impl Iterator<Item = (u64, usize, Reading<'a>)> {
-        let from = self.pieces.partition_point(|p| p.place + p.len <= first);
-        self.pieces[from..].iter().take_while(move |p| p.place < end).flat_map(move |p| {
-            let places = p.place.max(first)..(p.place + p.len).min(end);
-            places.map(|place| (p.page + (place - p.place) as u64, place, p.how))
+    /// The numbers of its pages, at most `room` at once.
+    pub(super) fn loads(&self, room: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let len = self.len;
+        (0..len).step_by(room).map(move |first| first..len.min(first + room))
+    }
+
+    /// The pages with these numbers, which they are, how they are to be read.
+    fn pages(&self, numbers: Range<usize>) -> impl Iterator<Item = (u64, usize, Reading<'a>)> {
+        let from = self.pieces.partition_point(|p| p.number + p.len <= numbers.start);
+        self.pieces[from..].iter().take_while(move |p| p.number < numbers.end).flat_map(move |p| {
+            let inside = p.number.max(numbers.start)..(p.number + p.len).min(numbers.end);
+            inside.map(|n| (p.page + (n - p.number) as u64, n, p.how))
         })
-    }
-
-    /// Empties it. Returns the places that were taken.
-    pub(super) fn clear(&mut self) -> usize {
-        self.pieces.clear();
-        core::mem::take(&mut self.staged)
     }
 }
 
 impl Copier {
-    /// Copies what has changed in `runs` of `maps` and in `files` since the store's last checkpoint, but for
-    /// what was written ahead of what is `held`. What there is no room for is written.
-    pub(super) fn copy_changes(
-        &mut self,
+    /// Lists what has changed in `runs` of `maps` and in `files`, but for what was written ahead of what is
+    /// `held`.
+    pub(super) fn list<'f>(
+        &self,
         maps: &[Map],
         runs: &[Run],
-        files: &[(Range<u64>, Opened)],
-        store: &mut Store,
+        files: &'f [(Range<u64>, Opened)],
         held: &mut Held,
-    ) -> Result<(), String> {
-        let mut list = List::new(self.staging.room());
+    ) -> List<'f> {
+        let mut list = List::default();
         // Where writes are held it is known of blocks only what has changed.
         let mut unarmed = [held.busy.unarmed(), self.tracker.held().to_vec()].concat();
         unarmed.sort_unstable();
-        let mut map = 0;
-        for r in runs {
-            while maps[map].end <= r.start {
-                map += 1;
-            }
-            let (page, end) = ((r.start / PAGE) as u64, (r.end / PAGE) as u64);
-            let wanted =
-                if r.changed || self.unknown { smallvec![page..end] } else { held.unchanged(page, end) };
-            let direct = r.present && maps[map].prot & libc::PROT_READ != 0;
-            let source = if direct { Source::Memory } else { Source::Door };
-            let shared = maps[map].shared;
+        let unarmed: Vec<_> = unarmed.into_iter().map(in_pages).collect();
+        for (map, r) in tracker::with_maps(maps, runs) {
+            let (m, (page, end)) = (&maps[map], r.pages());
+            let changed = r.changed || self.unknown;
+            let wanted = if changed { smallvec![(page, end)] } else { held.unchanged(page, end) };
+            let direct = r.present && m.prot & libc::PROT_READ != 0;
             let how = Reading {
-                source,
+                source: if direct { Source::Memory } else { Source::Door },
                 must: r.present,
-                anonymous: shared || maps[map].inode == 0,
-                compare: shared || self.unknown,
+                anonymous: m.shared || m.inode == 0,
+                compare: m.shared || self.unknown,
             };
-            let mut parts: SmallVec<[(Range<u64>, bool); 1]> = SmallVec::new(); // mostly one
-            ranges::parts(&unarmed, r.start, r.end, |start, end, busy| {
-                parts.push(((start / PAGE) as u64..(end / PAGE) as u64, busy));
-            });
-            for pages in wanted {
-                for (part, busy) in &parts {
-                    let pages = pages.start.max(part.start)..pages.end.min(part.end);
-                    self.copy_pages(
-                        &mut list,
-                        pages,
-                        Reading { compare: how.compare || *busy, ..how },
-                        store,
-                        held,
-                    )?;
-                }
+            for (first, end) in wanted {
+                ranges::parts(&unarmed, first, end, |first, end, busy| {
+                    list.add((first, end), Reading { compare: how.compare || busy, ..how });
+                });
             }
         }
         for (pages, file) in files {
             let how = Reading { source: Source::File(file), must: true, anonymous: true, compare: true };
-            self.copy_pages(&mut list, pages.clone(), how, store, held)?;
+            list.add((pages.start, pages.end), how);
         }
-        self.stage(&mut list, store, held)
+        list
     }
 
-    /// Adds `pages` to `list`; as often as there is no room, what is listed is copied and written.
-    fn copy_pages<'a>(
-        &mut self,
-        list: &mut List<'a>,
-        mut pages: Range<u64>,
-        how: Reading<'a>,
-        store: &mut Store,
-        held: &mut Held,
-    ) -> Result<(), String> {
-        while list.add(&mut pages, how) {
-            if self.staging.room() == 0 {
-                return Err("the system has no memory for it".into());
+    /// Copies what is in `list`. What there is no room for is written.
+    pub(super) fn stage(&mut self, list: &List, store: &mut Store, held: &mut Held) -> Result<(), String> {
+        let room = self.staging.room();
+        if room == 0 && list.len > 0 {
+            return Err("the system has no memory for it".into());
+        }
+        for load in list.loads(room.max(1)) {
+            if held.staged > 0 {
+                self.write(held, store)?;
             }
-            self.stage(list, store, held)?;
-            self.write(held, store)?;
+            held.staged = load.len();
+            self.load(list, load, &store.index)?;
+            held.busy.count(self.staging.content(held.staged).1);
         }
-        Ok(())
-    }
-
-    /// Copies what is in `list`, which is empty afterwards.
-    fn stage(&mut self, list: &mut List, store: &Store, held: &mut Held) -> Result<(), String> {
-        self.copy_list(list, &store.index)?;
-        held.staged = list.clear();
-        held.busy.count(self.staging.content(held.staged).1);
         Ok(())
     }
 
     /// Fills the staging buffer. What is to be compared and is as it was, according to the index `old`, keeps
     /// its slot and is not copied.
-    pub(super) fn copy_list(&mut self, list: &List, old: &[Entry]) -> Result<(), String> {
+    pub(super) fn load(&mut self, list: &List, load: Range<usize>, old: &[Entry]) -> Result<(), String> {
         let places = self.staging.places();
         let (door, unreadable) = (&self.door, AtomicUsize::new(0));
-        self.crew.share(list.staged.div_ceil(BATCH), &|i| {
-            let (first, end) = (i * BATCH, list.staged.min((i + 1) * BATCH));
-            let mut listed = list.pages(first, end).peekable();
+        self.crew.share(load.len().div_ceil(BATCH), &|i| {
+            let first = load.start + i * BATCH;
+            let mut listed = list.pages(first..load.end.min(first + BATCH)).peekable();
             let begin = listed.peek().map_or(0, |p| p.0);
             let mut known = Known::from(old, begin);
             let is_running = listed.peek().is_some_and(|p| matches!(p.2.source, Source::Running));
@@ -280,7 +245,7 @@ impl Copier {
                     cache::fetch(next.0 as usize * PAGE, FETCH);
                 }
                 // SAFETY: a place of this batch's own, of those that there is room for.
-                let (place, entry) = unsafe { places.place(n) };
+                let (place, entry) = unsafe { places.place(n - load.start) };
                 let before = if how.compare { known.of(page) } else { None };
                 let from = page as usize * PAGE;
                 let there = match how.source {
@@ -327,27 +292,4 @@ impl Copier {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Pages 0 to 20 are in the last index but for 4; 3 to 8 and 10 were noted ahead, of which 3, 5, 6 were
-    /// written and 7 was empty; 12 to 15 changed.
-    #[test]
-    fn an_index_of_what_was_where() {
-        let entry = |page, slot| Entry { page, slot, sum: page };
-        let old: Vec<Entry> = (0..20).filter(|&p| p != 4).map(|p| entry(p, 100 + p)).collect();
-        let entries =
-            [(3, 203), (5, 205), (6, 206), (7, EMPTY)].map(|(page, slot)| entry(page, slot)).to_vec();
-        let mut ahead = Ahead::default();
-        (ahead.noted, ahead.entries) = (vec![(3, 8), (10, 11)], entries);
-        let mut held = Held::new(ahead, Busy::default());
-        assert_eq!(held.unchanged(0, 12)[..], [4..5, 10..11]);
-        assert!(held.unchanged(15, 18).is_empty());
-        held.done = vec![entry(12, 300), entry(4, 301), entry(10, 302)]; // what was staged, written
-        let index = held.index(&old);
-        let want = [(0, 100), (1, 101), (2, 102), (3, 203), (4, 301), (5, 205), (6, 206), (8, 108)];
-        let rest = [(9, 109), (10, 302), (11, 111), (12, 300), (15, 115), (16, 116), (17, 117)];
-        let slots: Vec<_> = index.iter().map(|e| (e.page, e.slot)).collect();
-        assert_eq!(slots, [&want[..], &rest].concat());
-    }
-}
+mod tests;

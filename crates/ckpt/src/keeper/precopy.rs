@@ -29,7 +29,7 @@ use crate::ranges;
 use crate::resources::resource::No;
 use crate::store::Store;
 use crate::sys::{futex, time};
-use crate::tracker::{self, Run, changed};
+use crate::tracker::{self, Run, changed, in_pages};
 use core::sync::atomic::Ordering::*;
 
 /// Bytes that the staging buffer would have to grow by.
@@ -73,12 +73,18 @@ impl Ahead {
 
     /// Parts of what has changed are `armed`. What was written of them before is not what they hold.
     fn note(&mut self, armed: &[(usize, usize)]) {
-        let armed: Vec<_> = armed.iter().map(|r| ((r.0 / PAGE) as u64, (r.1 / PAGE) as u64)).collect();
+        let armed: Vec<_> = armed.iter().copied().map(in_pages).collect();
         self.entries.retain(|e| !ranges::meet(&armed, e.page, e.page + 1));
         for list in [&mut self.noted, &mut self.unwritten] {
             list.extend(ranges::without(&armed, list));
             list.sort_unstable();
         }
+    }
+
+    /// Pages with these `entries` have been written, found empty, or could not be read.
+    fn wrote(&mut self, entries: &[Entry]) {
+        self.entries.extend(entries.iter().filter(|e| e.slot != UNREADABLE));
+        self.left += entries.iter().filter(|e| e.slot == UNREADABLE).count() * PAGE;
     }
 
     /// Bytes that could not be read.
@@ -88,7 +94,7 @@ impl Ahead {
 
     /// Has the block at `start` been looked at, or is part of it noted?
     fn knows(&self, start: usize) -> bool {
-        let (page, end) = ((start / PAGE) as u64, ((start + BLOCK) / PAGE) as u64);
+        let (page, end) = in_pages((start, start + BLOCK));
         ranges::meet(&self.noted, page, end) || self.samples.binary_search_by_key(&start, |s| s.0).is_ok()
     }
 }
@@ -287,53 +293,40 @@ impl Copier {
         }
         let unwritten = core::mem::take(&mut ahead.unwritten);
         // If this attempt comes to nothing, they may live where the next one is made.
-        let dead: Vec<_> = dead.iter().map(|r| ((r.0 / PAGE) as u64, (r.1 / PAGE) as u64)).collect();
+        let dead: Vec<_> = dead.iter().copied().map(in_pages).collect();
         ahead.unwritten = ranges::within(&unwritten, &dead);
-        let mut list = List::new(batch);
-        let mut map = 0;
-        for r in runs.iter().filter(|r| !r.changed) {
-            while maps[map].end <= r.start {
-                map += 1;
+        let list = list_of(&maps, &runs, &unwritten);
+        for load in list.loads(batch) {
+            if keep::get().failed.load(Acquire) > 0 {
+                self.unknown = true;
+                return Err(No::Later);
             }
-            // It may be gone by now.
-            let how = Reading {
-                source: Source::Running,
-                must: true,
-                anonymous: maps[map].inode == 0,
-                compare: true,
-            };
-            let mut parts = Vec::new();
-            ranges::parts(&unwritten, (r.start / PAGE) as u64, (r.end / PAGE) as u64, |a, b, noted| {
-                parts.extend(noted.then_some(a..b));
-            });
-            for mut pages in parts {
-                while list.add(&mut pages, how) {
-                    self.write_list(&mut list, &mut ahead, store)?;
-                }
-            }
+            let pages = load.len();
+            let _ = self.load(&list, load, &store.index); // what cannot be read is counted below
+            let (content, entries) = self.staging.content(pages);
+            store.write(content, entries).inspect_err(|_| self.unknown = true)?;
+            ahead.wrote(entries);
         }
-        self.write_list(&mut list, &mut ahead, store)?;
         ahead.entries.sort_unstable_by_key(|e| e.page);
         self.ahead = Some(ahead);
         Ok(())
     }
+}
 
-    /// Reads and writes what is in `list`, pages that are not changing.
-    fn write_list(&mut self, list: &mut List, ahead: &mut Ahead, store: &mut Store) -> Result<(), No> {
-        if keep::get().failed.load(Acquire) > 0 {
-            self.unknown = true;
-            return Err(No::Later);
-        }
-        let _ = self.copy_list(list, &store.index); // what cannot be read is counted below
-        let (content, entries) = self.staging.content(list.clear());
-        if let Err(why) = store.write(content, entries) {
-            self.unknown = true;
-            return Err(No::Refused(why));
-        }
-        ahead.entries.extend(entries.iter().filter(|e| e.slot != UNREADABLE));
-        ahead.left += entries.iter().filter(|e| e.slot == UNREADABLE).count() * PAGE;
-        Ok(())
+/// What is `unwritten` and has not changed in `runs` of `maps`. It may be gone by now.
+fn list_of(maps: &[Map], runs: &[Run], unwritten: &[(u64, u64)]) -> List<'static> {
+    let mut list = List::default();
+    for (map, r) in tracker::with_maps(maps, runs).filter(|(_, r)| !r.changed) {
+        let anonymous = maps[map].inode == 0;
+        let how = Reading { source: Source::Running, must: true, anonymous, compare: true };
+        let (page, end) = r.pages();
+        ranges::parts(unwritten, page, end, |first, end, noted| {
+            if noted {
+                list.add((first, end), how);
+            }
+        });
     }
+    list
 }
 
 /// For long enough to see whether memory goes on changing, and `most_ns` at most; but neither a failure waits

@@ -35,8 +35,22 @@ pub(crate) struct Run {
 impl Run {
     /// Its pages: the first, and behind the last.
     pub(crate) fn pages(&self) -> (u64, u64) {
-        ((self.start / PAGE) as u64, (self.end / PAGE) as u64)
+        in_pages((self.start, self.end))
     }
+}
+
+/// Addresses [start, end) in pages.
+pub(crate) fn in_pages((start, end): (usize, usize)) -> (u64, u64) {
+    ((start / PAGE) as u64, (end / PAGE) as u64)
+}
+
+/// `runs` of `maps`, both in order: each with the index of its mapping.
+pub(crate) fn with_maps<'a>(maps: &[Map], runs: &'a [Run]) -> impl Iterator<Item = (usize, &'a Run)> {
+    let mut map = 0;
+    runs.iter().map(move |r| {
+        map += maps[map..].iter().take_while(|m| m.end <= r.start).count();
+        (map, r)
+    })
 }
 
 /// What has changed in `runs`, as far as is known: [start, end), in order.
