@@ -136,7 +136,7 @@ fn killed_before_the_first_checkpoint() {
             // Nothing else: what promp starts has promp's own words before it has become the program.
             wait("it has begun", || {
                 child_of(&promp)
-                    .is_some_and(|pid| read(format!("/proc/{pid}/cmdline").as_ref()) == "sleep\0100\0")
+                    .is_some_and(|pid| read(format!("/proc/{pid}/cmdline").as_ref()) == "sleep\x00100\0")
             });
             kill(promp.id() as i32, libc::SIGTERM);
         }
