@@ -19,13 +19,16 @@ REGISTRY = "registry+https://github.com/rust-lang/crates.io-index"
 # One of them for each part of a licence's expression that is joined by AND.
 ALLOWED = {"MIT", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "Zlib",
            "Unicode-3.0", "Unlicense", "0BSD", "CC0-1.0", "MIT-0", "BSL-1.0"}
+# Only for what builds promp, and is in nothing that is installed.
+ALLOWED_IN_TOOLS = {"MPL-2.0"}
 # Packages in two versions, and why.
 TWICE = {
     "syn": "of macros, while crates are built",
 }
 # Where a package has no file of its licence, its expression is what there is.
 FILES = re.compile(r"(LICEN[SC]E|COPYING|NOTICE|UNLICENSE|COPYRIGHT)", re.I)
-TESTS = {"promp-checks"}
+# Packages of promp of which nothing is installed.
+TOOLS = {"promp-checks", "promp-header"}
 
 
 def metadata() -> dict:
@@ -38,21 +41,23 @@ def metadata() -> dict:
     return json.loads(done.stdout)
 
 
-def may_be_used(expression: str) -> bool:
+def may_be_used(expression: str, allowed: set[str]) -> bool:
     """Is there an allowed choice in a licence's expression (SPDX; `/` is an older OR)?"""
     parts = re.split(r"\s+AND\s+", expression.replace("/", " OR "))
-    return all(set(re.split(r"\s+OR\s+", part.strip("() "))) & ALLOWED for part in parts)
+    return all(set(re.split(r"\s+OR\s+", part.strip("() "))) & allowed for part in parts)
 
 
-def faults(packages: list[dict]) -> list[str]:
+def faults(known: dict) -> list[str]:
     """What must not be."""
     found, versions = [], {}
-    for p in packages:
+    installed = {p["id"] for p in shipped(known)}
+    for p in known["packages"]:
+        allowed = ALLOWED if p["id"] in installed else ALLOWED | ALLOWED_IN_TOOLS
         name = f"{p['name']} {p['version']}"
         if p["source"] not in (None, REGISTRY):
             found.append(f"{name}: from {p['source']}, expected crates.io")
-        if not may_be_used(p["license"] or ""):
-            found.append(f"{name}: licence {p['license']}, expected one of {', '.join(sorted(ALLOWED))}")
+        if not may_be_used(p["license"] or "", allowed):
+            found.append(f"{name}: licence {p['license']}, expected one of {', '.join(sorted(allowed))}")
         versions.setdefault(p["name"], set()).add(p["version"])
     for name, all_ in sorted(versions.items()):
         if len(all_) > 1 and name not in TWICE:
@@ -66,7 +71,7 @@ def shipped(known: dict) -> list[dict]:
     """The packages of others that are in what is installed."""
     packages = {p["id"]: p for p in known["packages"]}
     nodes = {n["id"]: n for n in known["resolve"]["nodes"]}
-    left = [i for i in known["workspace_members"] if packages[i]["name"] not in TESTS]
+    left = [i for i in known["workspace_members"] if packages[i]["name"] not in TOOLS]
     seen = set(left)
     while left:
         for d in nodes[left.pop()]["deps"]:
@@ -102,7 +107,7 @@ def main() -> int:
     if options.parse_args().notices:
         print(notices(shipped(known)), end="")
         return 0
-    found = faults(known["packages"])
+    found = faults(known)
     for fault in found:
         print(fault)
     if not found:

@@ -1,9 +1,10 @@
 //! Loops that are looked at as a whole: one pass over the body finds what all iterations read and write.
 
 use super::blocks::DIMS;
-use super::bytecode::{Done, End, instruction};
+use super::bytecode::{Done, End};
 use super::machine::{Around, Machine};
-use super::value::{Op, Type, UNKNOWN, Value};
+use super::value::{Type, UNKNOWN, Value};
+use promp_layouts::{Instruction, Op};
 
 /// A variable that is a sum of a loop's steps, or another one of its header's.
 struct Phi {
@@ -141,9 +142,9 @@ impl Machine<'_> {
             self.joins(record + 1)?;
             let code = p.offset(record)?;
             let end = self.instructions(code, sure, false)?;
-            match p.word(end)? {
-                instruction::JUMP | instruction::TEST => {}
-                instruction::RETURN => self.returned = self.operand(end + 1)?,
+            match p.instruction(end)? {
+                Instruction::Jump | Instruction::Test => {}
+                Instruction::Return => self.returned = self.operand(end + 1)?,
                 _ => return Err(End),
             }
         }

@@ -4,9 +4,10 @@
 
 use super::accesses::Cell;
 use super::blocks::Set;
-use super::bytecode::{Done, End, MAGIC, Program};
+use super::bytecode::{Done, End, Program};
 use super::team_model::Apart;
 use super::value::{UNKNOWN, Value};
+use promp_layouts::{FORESIGHT_MAGIC, Operand};
 use promp_sys::ranges;
 use std::collections::BTreeSet;
 
@@ -114,7 +115,7 @@ impl Machine<'_> {
 
     fn begin(&mut self) -> Done {
         let p = self.program;
-        if p.word(0)? != MAGIC || p.word(2)? != self.slots.len() as u64 {
+        if p.word(0)? != FORESIGHT_MAGIC || p.word(2)? != self.slots.len() as u64 {
             return Err(End);
         }
         let function = p.offset(3)?;
@@ -177,13 +178,14 @@ impl Machine<'_> {
     pub(crate) fn operand(&self, at: usize) -> Done<Value> {
         let (kind, word) = (self.program.word(at)?, self.program.word(at + 1)?);
         let frame = self.frames.last().ok_or(End)?;
-        Ok(match kind {
-            0 => Value::of(word as i64),
-            1 => *usize::try_from(word).ok().and_then(|r| frame.registers.get(r)).ok_or(End)?,
-            2 => self.slot(word)?,
-            3 => UNKNOWN,
-            4 => Value::of(frame.locals.checked_add(word as i64).ok_or(End)?),
-            _ => return Err(End),
+        Ok(match Operand::of(kind).ok_or(End)? {
+            Operand::Number => Value::of(word as i64),
+            Operand::Register => {
+                *usize::try_from(word).ok().and_then(|r| frame.registers.get(r)).ok_or(End)?
+            }
+            Operand::Slot => self.slot(word)?,
+            Operand::Unknown => UNKNOWN,
+            Operand::Local => Value::of(frame.locals.checked_add(word as i64).ok_or(End)?),
         })
     }
 

@@ -1,8 +1,9 @@
 //! Executes, statement by statement.
 
-use super::bytecode::{Done, End, NONE, instruction as is};
+use super::bytecode::{Done, End};
 use super::machine::{LOCALS, Machine};
-use super::value::{Op, Type, UNKNOWN, Value};
+use super::value::{Type, UNKNOWN, Value};
+use promp_layouts::{FORESIGHT_NONE, Instruction as is, Op};
 
 const TRUTH: Type = Type { bits: 1, signed: false };
 
@@ -12,9 +13,9 @@ impl Machine<'_> {
         let p = self.program;
         loop {
             let end = self.instructions(code, true, false)?;
-            let mut edge = match p.word(end)? {
-                is::JUMP => p.offset(end + 1)?,
-                is::TEST => {
+            let mut edge = match p.instruction(end)? {
+                is::Jump => p.offset(end + 1)?,
+                is::Test => {
                     let (op, t) = (Op::of(p.word(end + 1)?).ok_or(End)?, p.kind(end + 2)?);
                     let (a, b) = (self.operand(end + 3)?, self.operand(end + 5)?);
                     match self.operation(op, TRUTH, t, a, b).exact().ok_or(End)? {
@@ -22,7 +23,7 @@ impl Machine<'_> {
                         _ => p.offset(end + 7)?,
                     }
                 }
-                is::RETURN => return self.operand(end + 1),
+                is::Return => return self.operand(end + 1),
                 _ => return Err(End),
             };
             loop {
@@ -75,38 +76,38 @@ impl Machine<'_> {
         let p = self.program;
         loop {
             self.step()?;
-            at += match p.word(at)? {
-                is::ASSIGN => {
+            at += match p.instruction(at)? {
+                is::Assign => {
                     let op = Op::of(p.word(at + 1)?).ok_or(End)?;
                     let (to, from) = (p.kind(at + 3)?, p.kind(at + 4)?);
                     let v = self.operation(op, to, from, self.operand(at + 5)?, self.operand(at + 7)?);
                     self.set(p.word(at + 2)?, v)?;
                     9
                 }
-                is::FORGET => {
+                is::Forget => {
                     self.set(p.word(at + 1)?, UNKNOWN)?;
                     2
                 }
-                is::LOAD => {
+                is::Load => {
                     let (t, size, a) = (p.kind(at + 2)?, p.word(at + 3)? as i64, self.operand(at + 4)?);
                     if once_more && self.around.len().checked_sub(1).is_some_and(|d| a.terms[d] != 0) {
                         return Err(End);
                     }
                     self.reads(&a, size)?;
                     let register = p.word(at + 1)?;
-                    if register != NONE {
+                    if register != FORESIGHT_NONE {
                         let v = self.load(&a, size, t)?;
                         self.set(register, v)?;
                     }
                     6
                 }
-                is::STORE => {
+                is::Store => {
                     let (size, ours) = (p.word(at + 1)? as i64, p.word(at + 2)? != 0);
                     let (to, value) = (self.operand(at + 3)?, self.operand(at + 5)?);
                     self.write(&to, size, (ours, sure), Some(value).filter(|_| size <= 8))?;
                     7
                 }
-                is::FILL => {
+                is::Fill => {
                     let (ours, to) = (p.word(at + 1)? != 0, self.operand(at + 2)?);
                     let n = self.bytes(at + 4)?;
                     if n > 0 {
@@ -114,7 +115,7 @@ impl Machine<'_> {
                     }
                     6
                 }
-                is::COPY => {
+                is::Copy => {
                     let (ours, all) = (p.word(at + 1)? != 0, self.operands(at + 2, 2)?);
                     let n = self.bytes(at + 6)?;
                     if n > 0 {
@@ -124,46 +125,46 @@ impl Machine<'_> {
                     8
                 }
                 // What a header's functions read when the loop ends is not looked at.
-                is::CALL if !once_more => {
+                is::Call if !once_more => {
                     let n = p.offset(at + 3)?;
                     let args = self.operands(at + 4, n)?;
                     let v = self.call(p.offset(at + 1)?, &args, sure)?;
                     let register = p.word(at + 2)?;
-                    if register != NONE {
+                    if register != FORESIGHT_NONE {
                         self.set(register, v)?;
                     }
                     4 + 2 * n
                 }
-                is::REGION => {
+                is::Region => {
                     self.region(p.offset(at + 1)?, self.operand(at + 2)?)?;
                     4
                 }
-                is::START => {
+                is::Start => {
                     let bounds = [self.operand(at + 2)?, self.operand(at + 4)?, self.operand(at + 6)?];
                     let to = [self.operand(at + 8)?, self.operand(at + 10)?];
                     let any = self.start(bounds, to, (p.offset(at + 12)?, p.offset(at + 13)?))?;
                     self.set(p.word(at + 1)?, Value::of(any.into()))?;
                     14
                 }
-                is::NEXT => {
+                is::Next => {
                     self.next(p.offset(at + 2)?, p.offset(at + 3)?)?;
                     self.set(p.word(at + 1)?, Value::of(0))?;
                     4
                 }
-                is::END => {
+                is::End => {
                     self.end(p.word(at + 1)? != 0)?;
                     2
                 }
-                is::BARRIER => {
+                is::Barrier => {
                     self.barrier()?;
                     1
                 }
-                is::SINGLE => {
+                is::Single => {
                     self.single(p.offset(at + 2)?)?;
                     self.set(p.word(at + 1)?, Value::of(1))?;
                     3
                 }
-                is::JUMP | is::TEST | is::RETURN => return Ok(at),
+                is::Jump | is::Test | is::Return => return Ok(at),
                 _ => return Err(End),
             };
         }
@@ -179,7 +180,7 @@ impl Machine<'_> {
         self.enter(f)?;
         for (k, a) in args.iter().enumerate().take(n) {
             let register = p.word(f + 5 + k)?;
-            if register != NONE {
+            if register != FORESIGHT_NONE {
                 self.set(register, *a)?;
             }
         }

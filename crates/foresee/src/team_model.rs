@@ -16,7 +16,8 @@
 use super::accesses::Cell;
 use super::bytecode::{Done, End};
 use super::machine::{Around, LOCALS, Machine};
-use super::value::{Op, UNKNOWN, Value};
+use super::value::{UNKNOWN, Value};
+use promp_layouts::Op;
 
 /// Levels that stand for a chunk's first iteration and its length.
 const OF_CHUNK: usize = 2;

@@ -1,15 +1,16 @@
 //! Small programs, written by hand, and what is dead behind them; then damaged ones.
 
-use super::bytecode::{MAGIC, NONE, instruction as is};
 use super::dead;
 use super::loop_footprint::repetitions;
-use super::value::{Op, Type};
+use super::value::Type;
 use Word::{At, Here, Item, N};
+use promp_layouts::{FORESIGHT_MAGIC as MAGIC, FORESIGHT_NONE as NONE, Instruction as I, Op};
 
 /// Memory with nothing in it, of so many bytes each.
 const X: u64 = 0x10000;
 const Y: u64 = 0x20000;
 const BYTES: u64 = 4096;
+const START: u64 = I::Start as u64;
 const LONG: u64 = 64 | 1 << 8;
 const SIZE: u64 = 64;
 /// Addresses of locals: where a chunk begins and ends.
@@ -42,26 +43,26 @@ fn edge(to: usize, into: Option<usize>, moves: &[(u64, i64)]) -> Vec<Word> {
     e
 }
 fn jump(edge: usize) -> Vec<Word> {
-    vec![N(is::JUMP), At(edge)]
+    vec![N(I::Jump as u64), At(edge)]
 }
 /// Is the register not 0?
 fn test(register: u64, yes: usize, no: usize) -> Vec<Word> {
-    [&[N(is::TEST), N(Op::Ne as u64), N(LONG)], &r(register)[..], &n(0), &[At(yes), At(no)]].concat()
+    [&[N(I::Test as u64), N(Op::Ne as u64), N(LONG)], &r(register)[..], &n(0), &[At(yes), At(no)]].concat()
 }
 fn assign(op: Op, register: u64, a: [Word; 2], b: [Word; 2]) -> Vec<Word> {
-    [&[N(is::ASSIGN), N(op as u64), N(register), N(SIZE), N(SIZE)], &a[..], &b].concat()
+    [&[N(I::Assign as u64), N(op as u64), N(register), N(SIZE), N(SIZE)], &a[..], &b].concat()
 }
 fn load(register: u64, at: [Word; 2]) -> Vec<Word> {
-    [&[N(is::LOAD), N(register), N(LONG), N(8)], &at[..]].concat()
+    [&[N(I::Load as u64), N(register), N(LONG), N(8)], &at[..]].concat()
 }
 fn store(at: [Word; 2]) -> Vec<Word> {
-    [&[N(is::STORE), N(8), N(1)], &at[..], &[N(3), N(0)]].concat()
+    [&[N(I::Store as u64), N(8), N(1)], &at[..], &[N(3), N(0)]].concat()
 }
 fn fill(at: u64, bytes: i64) -> Vec<Word> {
-    [&[N(is::FILL), N(1)], &n(at as i64)[..], &n(bytes)].concat()
+    [&[N(I::Fill as u64), N(1)], &n(at as i64)[..], &n(bytes)].concat()
 }
 fn back() -> Vec<Word> {
-    vec![N(is::RETURN), N(3), N(0)]
+    vec![N(I::Return as u64), N(3), N(0)]
 }
 /// Register 0 from `from` by `step`, tested at the end; others: register, first value, step.
 fn whole(
@@ -134,7 +135,7 @@ fn what_is_written_before_it_is_read() {
     assert_eq!(of(false, &[block(&[&whole, &load(2, [N(3), N(0)]), &fill(Y, 64), &back()])]), [all_of(X)]);
     // Copies: first the one, then the other.
     let copy = |to: u64, from: u64| {
-        [&[N(is::COPY), N(1)], &n(to as i64)[..], &n(from as i64), &n(BYTES as i64)].concat()
+        [&[N(I::Copy as u64), N(1)], &n(to as i64)[..], &n(from as i64), &n(BYTES as i64)].concat()
     };
     assert_eq!(of(false, &[block(&[&copy(X, Y), &fill(Y, BYTES as i64), &back()])]), [all_of(X)]);
     assert_eq!(of(false, &[block(&[&copy(X, X), &back()])]), []);
@@ -144,9 +145,9 @@ fn what_is_written_before_it_is_read() {
 fn in_a_region_it_counts_from_the_next_barrier_on() {
     let (whole, one) = (fill(X, BYTES as i64), load(NONE, n(X as i64)));
     assert_eq!(of(true, &[block(&[&whole, &one, &back()])]), [(X + 8, X + BYTES)]);
-    assert_eq!(of(true, &[block(&[&whole, &[N(is::BARRIER)], &one, &back()])]), [all_of(X)]);
+    assert_eq!(of(true, &[block(&[&whole, &[N(I::Barrier as u64)], &one, &back()])]), [all_of(X)]);
     // There is none in serial code.
-    assert_eq!(of(false, &[block(&[&[N(is::BARRIER)], &whole, &back()])]), []);
+    assert_eq!(of(false, &[block(&[&[N(I::Barrier as u64)], &whole, &back()])]), []);
 }
 
 /// A loop over X, from `from` by `step` while OP `bound`; in each iteration `body`, whose register 0 counts.
@@ -274,7 +275,7 @@ fn what_is_written_now_and_then_does_not_count() {
 fn private_memory_is_known_in_its_iteration() {
     let (y, here) = ((Y, Y + 64), [N(4), N(32)]);
     // The counter goes there, comes back as register 5, and says which element of X is written.
-    let put = |value: [Word; 2]| [&[N(is::STORE), N(8), N(0)], &here[..], &value[..]].concat();
+    let put = |value: [Word; 2]| [&[N(I::Store as u64), N(8), N(0)], &here[..], &value[..]].concat();
     let at = [assign(Op::Mul, 8, r(5), n(8)), assign(Op::Add, 6, r(8), n(X as i64)), store(r(6))];
     let back_again = [&[load(5, here)], &at[..]].concat();
     let with = |body: &[&[Vec<Word>]]| over(0, 1, (Op::Lt, 512), &body.concat());
@@ -283,7 +284,7 @@ fn private_memory_is_known_in_its_iteration() {
     assert_eq!(with(&[&[put(n(7)), put(r(0))], &back_again]), [all_of(X), y]);
     // Not known; a part of it is another's; the iteration before has put it there.
     assert_eq!(with(&[&[put(r(0)), put([N(3), N(0)])], &back_again]), []);
-    let part = [&[N(is::STORE), N(4), N(0), N(4), N(36)], &n(0)[..]].concat();
+    let part = [&[N(I::Store as u64), N(4), N(0), N(4), N(36)], &n(0)[..]].concat();
     assert_eq!(with(&[&[put(r(0)), part], &back_again]), []);
     assert_eq!(with(&[&back_again, &[put(r(0))]]), []);
     // Not in every iteration.
@@ -402,7 +403,7 @@ fn what_may_be_this_or_that_is_unknown() {
     assert_eq!(join(X), [(X, X + 8), (Y, Y + 64)]);
     assert_eq!(join(X + 64), []);
     // In memory: what a loop writes there is not known, whatever was there before.
-    let put = [&[N(is::STORE), N(8), N(0)], &n(Y as i64 + 128)[..], &n(1)].concat();
+    let put = [&[N(I::Store as u64), N(8), N(0)], &n(Y as i64 + 128)[..], &n(1)].concat();
     let get = load(7, n(Y as i64 + 128));
     assert_eq!(after(put.clone(), get.clone()), [(X, X + 8)]);
     assert_eq!(after(vec![], [put, get].concat()), [(X, X + 8), (Y, Y + 64)]);
@@ -413,13 +414,13 @@ fn single(branch: &[&[Word]], to: usize, behind: &[&[Word]]) -> Vec<(u64, u64)> 
     of(
         true,
         &[
-            block(&[&[N(is::SINGLE), N(2), At(5)], &test(2, 1, 4)]),
+            block(&[&[N(I::Single as u64), N(2), At(5)], &test(2, 1, 4)]),
             edge(2, None, &[]),
             block(&[branch, [&jump(3)[..]].as_slice()].concat()),
             edge(to, None, &[(3, 7)]),
             edge(5, None, &[(3, 7)]),
             block(&[behind, [&back()[..]].as_slice()].concat()),
-            block(&[&[N(is::BARRIER)], &fill(Y, 64), &back()]),
+            block(&[&[N(I::Barrier as u64)], &fill(Y, 64), &back()]),
             edge(5, None, &[]),
             edge(6, None, &[]),
         ],
@@ -428,7 +429,7 @@ fn single(branch: &[&[Word]], to: usize, behind: &[&[Word]]) -> Vec<(u64, u64)> 
 
 #[test]
 fn threads_that_do_not_execute_single_come_to_where_they_meet() {
-    let (whole, barrier) = (fill(X, BYTES as i64), [N(is::BARRIER)]);
+    let (whole, barrier) = (fill(X, BYTES as i64), [N(I::Barrier as u64)]);
     let y = (Y, Y + 64);
     assert_eq!(single(&[&whole], 5, &[&barrier, &fill(Y, 64)]), [all_of(X), y]);
     // The branch goes on without the others, as far as the barrier.
@@ -440,7 +441,7 @@ fn threads_that_do_not_execute_single_come_to_where_they_meet() {
     let sets = [assign(Op::Copy, 4, n(1), [N(3), N(0)])].concat();
     assert_eq!(single(&[&whole, &sets], 5, &[&test(4, 8, 8)]), [all_of(X)]);
     // ... in memory of its own, too.
-    let put = [&[N(is::STORE), N(8), N(0), N(4), N(32)], &n(1)[..]].concat();
+    let put = [&[N(I::Store as u64), N(8), N(0), N(4), N(32)], &n(1)[..]].concat();
     let get = load(4, [N(4), N(32)]);
     assert_eq!(single(&[&put], 5, &[&get, &test(4, 8, 8)]), []);
     // What was known before is.
@@ -450,20 +451,19 @@ fn threads_that_do_not_execute_single_come_to_where_they_meet() {
 /// A worksharing loop over [0, 512): in each chunk `chunk`, in each iteration `body`; register 5 is a number
 /// that is carried from one to the next, 6 is as far from the counter in each chunk.
 fn shared(chunk: &[Vec<Word>], body: &[Vec<Word>], end: &[Word]) -> Vec<(u64, u64)> {
-    let slices = |all: &[Vec<Word>]| all.concat();
-    let start = [&[N(is::START), N(2)], &n(0)[..], &n(512), &n(1), &FIRST, &END, &[At(2), At(9)]].concat();
+    let start = [&[N(START), N(2)], &n(0)[..], &n(512), &n(1), &FIRST, &END, &[At(2), At(9)]].concat();
     of(
         true,
         &[
             block(&[&start, &test(2, 1, 8)]),
             edge(2, None, &[(5, 0)]),
             // A chunk.
-            block(&[&load(3, FIRST), &load(4, END), &slices(chunk), &jump(3)]),
+            block(&[&load(3, FIRST), &load(4, END), &chunk.concat(), &jump(3)]),
             edge(4, Some(5), &[]),
-            block(&[&slices(body), &test(0, 6, 6)]),
+            block(&[&body.concat(), &test(0, 6, 6)]),
             whole(4, (r(3), 1), (Op::Lt, r(4)), 6, &[(5, 0, 1)]),
             edge(7, None, &[]),
-            block(&[&[N(is::NEXT), N(2), At(2), At(9)], &test(2, 1, 8)]),
+            block(&[&[N(I::Next as u64), N(2), At(2), At(9)], &test(2, 1, 8)]),
             edge(9, None, &[]),
             block(&[end, &fill(Y, 64), &back()]),
         ],
@@ -472,13 +472,13 @@ fn shared(chunk: &[Vec<Word>], body: &[Vec<Word>], end: &[Word]) -> Vec<(u64, u6
 
 #[test]
 fn worksharing_loops_are_executed_by_whomever() {
-    let (y, end) = ((Y, Y + 64), [N(is::END), N(1)]);
+    let (y, end) = ((Y, Y + 64), [N(I::End as u64), N(1)]);
     let write = [element(1, 0), store(r(1))];
     assert_eq!(shared(&[], &write, &end), [all_of(X), y]);
     // Without a barrier, and read behind: only what is not read is.
-    let nowait = [&[N(is::END), N(0)], &load(NONE, n(X as i64))[..]].concat();
+    let nowait = [&[N(I::End as u64), N(0)], &load(NONE, n(X as i64))[..]].concat();
     assert_eq!(shared(&[], &write, &nowait), [(X + 8, X + BYTES), y]);
-    let wait = [&[N(is::END), N(1)], &load(NONE, n(X as i64))[..]].concat();
+    let wait = [&[N(I::End as u64), N(1)], &load(NONE, n(X as i64))[..]].concat();
     assert_eq!(shared(&[], &write, &wait), [all_of(X), y]);
     // An element that comes of a carried number is not known.
     let back = |register| {
@@ -497,7 +497,7 @@ fn worksharing_loops_are_executed_by_whomever() {
     let read_first = [write.to_vec(), at_first(6), vec![load(NONE, r(6))]].concat();
     assert_eq!(shared(&[], &read_first, &end), [y]);
     // A flag in memory of a thread's own that changes: another chunk has another one.
-    let put = [&[N(is::STORE), N(8), N(0), N(4), N(32)], &n(1)[..]].concat();
+    let put = [&[N(I::Store as u64), N(8), N(0), N(4), N(32)], &n(1)[..]].concat();
     let flag = [load(7, [N(4), N(32)]), put];
     assert_eq!(shared(&flag, &write, &end), []);
     // A carried number in front of the iterations.
@@ -554,8 +554,8 @@ fn damaged_programs_end() {
     };
     let write = [element(1, 0), store(r(1)), element(2, 1), load(3, r(2))];
     let body: Vec<&[Word]> = write.iter().map(Vec::as_slice).collect();
-    let start = [&[N(is::START), N(2)], &n(0)[..], &n(512), &n(1), &FIRST, &END, &[At(7), At(9)]].concat();
-    let copy = [&[N(is::COPY), N(1)], &n(X as i64)[..], &n(Y as i64), &n(64)].concat();
+    let start = [&[N(START), N(2)], &n(0)[..], &n(512), &n(1), &FIRST, &END, &[At(7), At(9)]].concat();
+    let copy = [&[N(I::Copy as u64), N(1)], &n(X as i64)[..], &n(Y as i64), &n(64)].concat();
     let whole_one = program(
         true,
         &[
@@ -566,9 +566,9 @@ fn damaged_programs_end() {
             edge(5, None, &[(6, 1)]),
             block(&[&start, &test(2, 6, 8)]),
             edge(7, None, &[(5, 0)]),
-            block(&[&load(3, FIRST), &[N(is::NEXT), N(2), At(7), At(9)], &test(2, 6, 8)]),
+            block(&[&load(3, FIRST), &[N(I::Next as u64), N(2), At(7), At(9)], &test(2, 6, 8)]),
             edge(9, None, &[]),
-            block(&[&[N(is::END), N(1), N(is::SINGLE), N(2), At(10)], &fill(Y, 64), &jump(11)]),
+            block(&[&[N(I::End as u64), N(1), N(I::Single as u64), N(2), At(10)], &fill(Y, 64), &jump(11)]),
             block(&[&back()]),
             edge(10, None, &[]),
         ],

@@ -2,6 +2,7 @@
 //! plus what is not known of it. What is said of a value holds for each iteration.
 
 use super::blocks::DIMS;
+use promp_layouts::Op;
 
 /// `first`, or up to `more` above it, plus `terms` times the counters of the loops around. 64 bits; unsigned
 /// ones of 2^63 and more count as negative.
@@ -29,64 +30,6 @@ impl Type {
 }
 
 pub(crate) const UNKNOWN: Value = Value { is_known: false, first: 0, more: 0, terms: [0; DIMS] };
-
-/// What is done to two numbers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u64)]
-pub(crate) enum Op {
-    Copy,
-    Add,
-    Sub,
-    Mul,
-    Div,
-    Mod,
-    And,
-    Or,
-    Xor,
-    Shl,
-    Shr,
-    Min,
-    Max,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    Neg,
-    Not,
-}
-
-/// In the order of their numbers.
-const OPS: [Op; 21] = [
-    Op::Copy,
-    Op::Add,
-    Op::Sub,
-    Op::Mul,
-    Op::Div,
-    Op::Mod,
-    Op::And,
-    Op::Or,
-    Op::Xor,
-    Op::Shl,
-    Op::Shr,
-    Op::Min,
-    Op::Max,
-    Op::Eq,
-    Op::Ne,
-    Op::Lt,
-    Op::Le,
-    Op::Gt,
-    Op::Ge,
-    Op::Neg,
-    Op::Not,
-];
-
-impl Op {
-    pub(crate) fn of(n: u64) -> Option<Op> {
-        OPS.get(usize::try_from(n).ok()?).copied()
-    }
-}
 
 impl Value {
     pub(crate) fn of(x: i64) -> Self {

@@ -1,9 +1,7 @@
 //! What promp-cc has proved: the tables of the loaded objects.
 //!
-//! An object built with promp-cc has a section `promp_segments` with one entry a *segment*, the code between
-//! a runtime call and the next ones (plugin/src/segments/tables.cc writes it), and registers it when it is
-//! loaded. An entry is four 32-bit words: offsets, each from its own place, of two labels around the call
-//! (both of the function, for the segment at its entry); the verdict; the offset of a text. Lookups happen at
+//! An object built with promp-cc has a section of segments (crates/layouts/src/segment_entries.rs has its
+//! layout; plugin/src/segments/tables.cc writes it), and registers it when it is loaded. Lookups happen at
 //! failures, and once for each call site of a worksharing construct (work/site.rs).
 //!
 //! The list of entries is replaced as a whole: a release store after it is made, acquire loads. Old lists
@@ -11,17 +9,10 @@
 
 use crate::sys::lock::Locked;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering::*};
-
-/// A segment's verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// May be executed again.
-    Idempotent,
-    /// May be executed again when the saved old values have been put back.
-    Undo,
-    /// May not.
-    Opaque,
-}
+pub use promp_layouts::Verdict;
+use promp_layouts::{
+    SEGMENT_DEALT, SEGMENT_ENTRY, SEGMENT_SHARED, SEGMENT_TOLD, SEGMENT_VERDICT, SEGMENT_WORDS,
+};
 
 /// An entry, with absolute addresses.
 #[derive(Clone, Copy, Debug)]
@@ -86,26 +77,27 @@ pub fn generation() -> u32 {
     GENERATION.load(Acquire)
 }
 
-/// Reads a section of `words`, 4 an entry. `undoes`: the object's code can save old values in this runtime.
+/// Reads a section of `words`. `undoes`: the object's code can save old values in this runtime.
 ///
 /// # Safety
 /// A section as promp-cc writes it.
 unsafe fn read(words: &[i32], undoes: bool) -> Vec<Entry> {
     let target = |w: &i32| (core::ptr::from_ref(w) as usize).wrapping_add_signed(*w as isize);
     words
-        .chunks_exact(4)
-        .map(|e| Entry {
+        .chunks_exact(SEGMENT_WORDS)
+        .map(|e| (e, e[2] as u32))
+        .map(|(e, word)| Entry {
             first: target(&e[0]),
             last: target(&e[1]),
-            verdict: match e[2] & 0xff {
-                0 => Verdict::Idempotent,
-                1 if undoes => Verdict::Undo,
+            verdict: match Verdict::of(word & SEGMENT_VERDICT) {
+                Some(Verdict::Idempotent) => Verdict::Idempotent,
+                Some(Verdict::Undo) if undoes => Verdict::Undo,
                 _ => Verdict::Opaque,
             },
-            shared: e[2] & 0x100 != 0,
-            told: e[2] & 0x400 != 0,
-            dealt: e[2] & 0x800 != 0,
-            entry: e[2] & 0x200 != 0,
+            shared: word & SEGMENT_SHARED != 0,
+            told: word & SEGMENT_TOLD != 0,
+            dealt: word & SEGMENT_DEALT != 0,
+            entry: word & SEGMENT_ENTRY != 0,
             text: target(&e[3]),
             undoes,
         })

@@ -1,9 +1,19 @@
-//! The interface to the plugin's C++ side (plugin/src/analysis.h has the same declarations).
+//! The interface to the plugin's C++ side: its header is made of this (plugin/header).
 
 use crate::graph::Graph;
 use crate::kernel_sections::{self, Kind};
 use crate::replay::{self, Access, Effect, Place, Segment, Verdict};
 use core::ffi::{CStr, c_char, c_void};
+use promp_layouts::Verdict as Answer;
+
+/// An access writes.
+pub const ACCESS_WRITES: u32 = 1;
+/// It accesses all of its place whenever it is executed.
+pub const ACCESS_WHOLE: u32 = 2;
+/// It is atomic.
+pub const ACCESS_ATOMIC: u32 = 4;
+/// It adds.
+pub const ACCESS_ADDS: u32 = 8;
 
 /// A location.
 #[repr(C)]
@@ -15,16 +25,16 @@ pub struct CPlace {
     length: i64,
 }
 
-/// An access; flags: 1 writes, 2 whole, 4 atomic, 8 adds.
+/// An access.
 #[repr(C)]
 pub struct CAccess {
     node: u32,
     place: u32,
     flags: u32,
     line: u32,
-    /// 0, or an access + 1.
+    /// 1 + the access that has filled a block at the same pointer before, on every way; 0: none.
     fill: u32,
-    /// Nonzero: nothing is known of it yet.
+    /// Nonzero: nothing is known of it yet; it counts in `pair` only.
     assumed: u32,
 }
 
@@ -66,10 +76,10 @@ pub struct CSaved {
     count: usize,
 }
 
-/// The answer: 0 idempotent, 1 undo, 2 opaque.
+/// The answer.
 #[repr(C)]
 pub struct CVerdict {
-    verdict: u32,
+    verdict: promp_layouts::Verdict,
     /// Undo: the accesses that may meet; opaque: the line.
     read: u32,
     write: u32,
@@ -87,7 +97,8 @@ unsafe fn slice<'a, T>(p: *const T, n: usize) -> &'a [T] {
     unsafe { core::slice::from_raw_parts(p, n) }
 }
 
-/// Decides on a segment. Its `save` is called for each write whose old value must be saved.
+/// Decides on a segment. Its `save` is called for each write whose old value must be saved, and `pair` for
+/// each exposed read and write that may meet, at least one of them assumed.
 ///
 /// # Safety
 /// All pointers are valid for their counts, node and place numbers in range, texts end in zero.
@@ -111,10 +122,10 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVe
                 .map(|a| Access {
                     node: a.node as usize,
                     place: a.place as usize,
-                    writes: a.flags & 1 != 0,
-                    whole: a.flags & 2 != 0,
-                    atomic: a.flags & 4 != 0,
-                    adds: a.flags & 8 != 0,
+                    writes: a.flags & ACCESS_WRITES != 0,
+                    whole: a.flags & ACCESS_WHOLE != 0,
+                    atomic: a.flags & ACCESS_ATOMIC != 0,
+                    adds: a.flags & ACCESS_ADDS != 0,
                     line: a.line,
                     fill: (a.fill as usize).checked_sub(1),
                     assumed: a.assumed != 0,
@@ -136,9 +147,9 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVe
         (s.pair)(s.context, r as u32, w as u32);
     }
     match replay::decide(&segment, &aliases) {
-        Verdict::Idempotent => out.verdict = 0,
+        Verdict::Idempotent => out.verdict = Answer::Idempotent,
         Verdict::Undo { writes, because } => {
-            out.verdict = 1;
+            out.verdict = Answer::Undo;
             (out.read, out.write) = (because.0 as u32, because.1 as u32);
             for w in writes {
                 let meets: Vec<u32> = w.meets.iter().map(|&r| r as u32).collect();
@@ -147,7 +158,7 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVe
             }
         }
         Verdict::Opaque { why, line } => {
-            out.verdict = 2;
+            out.verdict = Answer::Opaque;
             out.line = line;
             let n = why.len().min(out.why.len() - 1);
             out.why[..n].iter_mut().zip(why.bytes()).for_each(|(c, b)| *c = b as c_char);

@@ -4,6 +4,7 @@
 // live.
 
 #include "checkpoints/ways.h"
+#include "layouts.h"
 #include "memory/memory.h"
 #include "tree-cfg.h"
 #include "tree-dfa.h"
@@ -15,8 +16,6 @@ namespace promp {
 
 /// So many blocks are looked at for one place and object; more are too many.
 static const unsigned STEPS = 10000;
-/// So many nests may write what is dead, and so many loops be in each (crates/omp/src/team/loop_nests.rs).
-static const unsigned KILLS = 8, LEVELS = 8;
 
 /// Where `pointer` may lead, of a function that has been come to by the first `depth` calls of the chain:
 /// parameters are what these pass.
@@ -123,7 +122,7 @@ bool Ways::kill (const std::vector<Nest *> &nests, unsigned state)
 {
   for (Nest *n : nests)
     {
-      if (n->levels.size () > LEVELS)
+      if (n->levels.size () > DEAD_LEVELS)
         continue;
       std::set<unsigned> written;
       for (const Target &t : of (n->base, chain_.size ()))
@@ -146,7 +145,7 @@ bool Ways::kill (const std::vector<Nest *> &nests, unsigned state)
       Kill k = { n, NULL_TREE, {} };
       tree base = place_.value (n->base, chain_, inside_, foreign),
            first = base ? place_.value (n->first, chain_, inside_, foreign) : NULL_TREE;
-      if (!first || kills.size () >= KILLS)
+      if (!first || kills.size () >= DEAD_NESTS)
         continue;
       k.start = fold_build2 (PLUS_EXPR, sizetype, fold_convert (sizetype, base), first);
       bool all = true;

@@ -23,7 +23,7 @@ bool Writer::run (Foresight *out)
   std::set<tree> inside = executed_in_regions ();
   if (in_region ? !is_of_plain_region (decl, inside) : inside.count (decl))
     return false;
-  words_ = { MAGIC, 0, 0, 0, 0, in_region };
+  words_ = { FORESIGHT_MAGIC, 0, 0, 0, 0, in_region };
   // The registers that slots are for come later: room is left behind the records.
   const Body first = { decl, true, {} };
   todo_.push_back (first);
@@ -38,7 +38,7 @@ bool Writer::run (Foresight *out)
         return false;
       body (unit_.functions.at (next.decl), next);
     }
-  if (entry_code_ == 0 || slots_.size () > SLOTS)
+  if (entry_code_ == 0 || slots_.size () > FORESIGHT_SLOTS)
     return false;
   for (auto &c : calls_)
     words_[c.first] = records_.at (c.second);
@@ -140,7 +140,7 @@ void Writer::body (Function &f, const Body &b)
   for (tree p = DECL_ARGUMENTS (fn_->decl); p; p = DECL_CHAIN (p))
     {
       tree name = is_gimple_reg (p) ? ssa_default_def (fn_, p) : NULL_TREE;
-      parameters.push_back (name && is_number (TREE_TYPE (name)) ? register_of (name) : NONE);
+      parameters.push_back (name && is_number (TREE_TYPE (name)) ? register_of (name) : FORESIGHT_NONE);
     }
   records_[b] = words_.size ();
   size_t registers = words_.size ();

@@ -101,18 +101,18 @@ bool Writer::assignment (gassign *a)
       if (size == 0)
         return true;
       if (TREE_CODE (rhs) == CONSTRUCTOR)
-        put (FILL), put (ours), put (to), put (Operand{ 0, size });
+        put (INSTRUCTION_FILL), put (ours), put (to), put (Operand{ OPERAND_NUMBER, size });
       else if (gimple_assign_load_p (a) || !is_value (rhs))
         {
           if (in_bits (rhs) || TREE_CODE (rhs) == STRING_CST)
             return false;
           Operand from = address (rhs);
-          put (COPY), put (ours), put (to), put (from), put (Operand{ 0, size });
+          put (INSTRUCTION_COPY), put (ours), put (to), put (from), put (Operand{ OPERAND_NUMBER, size });
         }
       else
         {
           Operand v = is_number (TREE_TYPE (rhs)) ? value (rhs) : UNKNOWN_VALUE;
-          put (STORE), put (size), put (ours), put (to), put (v);
+          put (INSTRUCTION_STORE), put (size), put (ours), put (to), put (v);
         }
       return true;
     }
@@ -130,12 +130,14 @@ bool Writer::assignment (gassign *a)
       if (known)
         {
           put_read (rhs);
-          put (ASSIGN), put (OP_COPY), put (register_of (lhs)), put (kind_of (type)), put (kind_of (type));
+          put (INSTRUCTION_ASSIGN), put (OP_COPY), put (register_of (lhs));
+          put (kind_of (type)), put (kind_of (type));
           put (value (known)), put (UNKNOWN_VALUE);
           return true;
         }
       Operand from = address (rhs);
-      put (LOAD), put (number ? register_of (lhs) : NONE), put (number ? kind_of (type) : 64), put (size);
+      put (INSTRUCTION_LOAD), put (number ? register_of (lhs) : FORESIGHT_NONE);
+      put (number ? kind_of (type) : 64), put (size);
       put (from);
       return true;
     }
@@ -149,11 +151,12 @@ bool Writer::assignment (gassign *a)
   if (op == OP_NONE || gimple_num_ops (a) > 3 || !is_value (rhs) || !is_number (TREE_TYPE (rhs))
       || (other && !is_number (TREE_TYPE (other))))
     {
-      put (FORGET), put (register_of (lhs));
+      put (INSTRUCTION_FORGET), put (register_of (lhs));
       return true;
     }
   Operand x = value (rhs), y = other ? value (other) : UNKNOWN_VALUE;
-  put (ASSIGN), put (op), put (register_of (lhs)), put (kind_of (type)), put (kind_of (TREE_TYPE (rhs)));
+  put (INSTRUCTION_ASSIGN), put (op), put (register_of (lhs));
+  put (kind_of (type)), put (kind_of (TREE_TYPE (rhs)));
   put (x), put (y);
   return true;
 }
@@ -164,14 +167,14 @@ bool Writer::forget (gcall *c)
   if (lhs && TREE_CODE (lhs) != SSA_NAME)
     return false;
   if (lhs && is_number (TREE_TYPE (lhs)))
-    put (FORGET), put (register_of (lhs));
+    put (INSTRUCTION_FORGET), put (register_of (lhs));
   return true;
 }
 
 uint64_t Writer::result (gcall *c)
 {
   tree lhs = gimple_call_lhs (c);
-  return lhs && is_number (TREE_TYPE (lhs)) ? register_of (lhs) : NONE;
+  return lhs && is_number (TREE_TYPE (lhs)) ? register_of (lhs) : FORESIGHT_NONE;
 }
 
 bool Writer::called (gcall *c)
@@ -187,7 +190,7 @@ bool Writer::called (gcall *c)
       if (!f || name != "GOMP_parallel")
         return false;
       Operand data = value (gimple_call_arg (c, 1));
-      put (REGION), calls_.push_back ({ words_.size (), { f->fn->decl, false, {} } });
+      put (INSTRUCTION_REGION), calls_.push_back ({ words_.size (), { f->fn->decl, false, {} } });
       put_offset (0), put (data);
       todo_.push_back ({ f->fn->decl, false, {} });
       return true;
@@ -210,7 +213,7 @@ bool Writer::called (gcall *c)
             }
           args.push_back (is_number (TREE_TYPE (a)) ? value (a) : UNKNOWN_VALUE);
         }
-      put (CALL), calls_.push_back ({ words_.size (), body });
+      put (INSTRUCTION_CALL), calls_.push_back ({ words_.size (), body });
       put_offset (0), put (result (c)), put (args.size ());
       for (Operand a : args)
         put (a);
@@ -231,12 +234,12 @@ bool Writer::called (gcall *c)
           uint64_t mine = is_ours (p);
           Operand to = value (p), x = value (gimple_call_arg (c, 1)), n = value (gimple_call_arg (c, 2));
           if (b == BUILT_IN_MEMSET)
-            put (FILL), put (mine), put (to), put (n);
+            put (INSTRUCTION_FILL), put (mine), put (to), put (n);
           else
-            put (COPY), put (mine), put (to), put (x), put (n);
-          if (result (c) != NONE)
+            put (INSTRUCTION_COPY), put (mine), put (to), put (x), put (n);
+          if (result (c) != FORESIGHT_NONE)
             {
-              put (ASSIGN), put (OP_COPY), put (result (c)), put (64), put (64);
+              put (INSTRUCTION_ASSIGN), put (OP_COPY), put (result (c)), put (64), put (64);
               put (to), put (UNKNOWN_VALUE);
             }
           return true;
@@ -279,7 +282,7 @@ void Writer::put_block (basic_block bb)
           bool number = is_number (TREE_TYPE (x));
           Operand a = number ? value (x) : UNKNOWN_VALUE, b = number ? value (y) : UNKNOWN_VALUE;
           Op op = op_of (gimple_cond_code (t));
-          put (TEST), put (op), put (number ? kind_of (TREE_TYPE (x)) : 64), put (a), put (b);
+          put (INSTRUCTION_TEST), put (op), put (number ? kind_of (TREE_TYPE (x)) : 64), put (a), put (b);
           edge yes, no;
           extract_true_false_edges_from_block (bb, &yes, &no);
           put_edge (yes), put_edge (no);
@@ -289,7 +292,7 @@ void Writer::put_block (basic_block bb)
         {
           tree v = gimple_return_retval (r);
           Operand o = v && is_value (v) && is_number (TREE_TYPE (v)) ? value (v) : UNKNOWN_VALUE;
-          put (RETURN), put (o);
+          put (INSTRUCTION_RETURN), put (o);
           returns_++;
           return;
         }
@@ -300,13 +303,13 @@ void Writer::put_block (basic_block bb)
         }
       // What is behind a STOP is not reached; the place may be.
       if (!statement (s))
-        put (STOP);
+        put (INSTRUCTION_STOP);
     }
   if (single_succ_p (bb) && !(single_succ_edge (bb)->flags & (EDGE_ABNORMAL | EDGE_EH))
       && single_succ (bb) != EXIT_BLOCK_PTR_FOR_FN (fn_))
-    put (JUMP), put_edge (single_succ_edge (bb));
+    put (INSTRUCTION_JUMP), put_edge (single_succ_edge (bb));
   else
-    put (STOP);
+    put (INSTRUCTION_STOP);
 }
 
 } // namespace promp::ahead

@@ -131,7 +131,7 @@ void Writer::put_read (tree d)
   uint64_t size;
   Operand from = address_of (d, 0);
   if ((from.kind == 1 || from.kind == 2) && size_of (TREE_TYPE (d), &size))
-    put (LOAD), put (NONE), put (64), put (size), put (from);
+    put (INSTRUCTION_LOAD), put (FORESIGHT_NONE), put (64), put (size), put (from);
 }
 
 /// The address of a copy of what `argument` is the address of, if that does for the function that is called.
@@ -149,10 +149,10 @@ bool Writer::handed_over (gcall *c, tree argument, Operand *copy)
     return false;
   if (VAR_P (d))
     put_read (d);
-  *copy = { 4, (uint64_t)bytes_ };
+  *copy = { OPERAND_LOCAL, (uint64_t)bytes_ };
   bytes_ += (size + 15) / 16 * 16;
   if (is_number (TREE_TYPE (d)) && is_value (holds))
-    put (STORE), put (size), put (0), put (*copy), put (value (holds));
+    put (INSTRUCTION_STORE), put (size), put (0), put (*copy), put (value (holds));
   return true;
 }
 

@@ -60,14 +60,14 @@ bool Writer::construct (gcall *c, const std::string &name)
 {
   basic_block yes, no;
   if (name == "GOMP_barrier")
-    put (BARRIER);
+    put (INSTRUCTION_BARRIER);
   else if (name == "GOMP_loop_end" || name == "GOMP_loop_end_nowait")
-    put (END), put (name == "GOMP_loop_end");
+    put (INSTRUCTION_END), put (name == "GOMP_loop_end");
   else if (name == "GOMP_single_start")
     {
       if (!fork_of (c, &yes, &no))
         return false;
-      put (SINGLE), put (result (c)), put_block_of (no);
+      put (INSTRUCTION_SINGLE), put (result (c)), put_block_of (no);
     }
   else
     {
@@ -83,7 +83,7 @@ bool Writer::construct (gcall *c, const std::string &name)
       if ((!is_next && !is_start) || !fork_of (c, &yes, &no))
         return false;
       if (is_next)
-        put (NEXT), put (result (c));
+        put (INSTRUCTION_NEXT), put (result (c));
       else if (gimple_call_num_args (c) == (chunked ? 6 : 5))
         {
           unsigned n = gimple_call_num_args (c);
@@ -91,7 +91,7 @@ bool Writer::construct (gcall *c, const std::string &name)
           unsigned of[5] = { 0, 1, 2, n - 2, n - 1 };
           for (unsigned k = 0; k < 5; k++)
             all[k] = value (gimple_call_arg (c, of[k]));
-          put (START), put (result (c));
+          put (INSTRUCTION_START), put (result (c));
           for (Operand o : all)
             put (o);
         }

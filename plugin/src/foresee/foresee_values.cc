@@ -68,7 +68,7 @@ bool is_number (tree type)
 uint64_t kind_of (tree type)
 {
   bool is_signed = INTEGRAL_TYPE_P (type) && !TYPE_UNSIGNED (type);
-  return TYPE_PRECISION (type) | (is_signed ? 0x100 : 0);
+  return TYPE_PRECISION (type) | (is_signed ? FORESIGHT_SIGNED : 0);
 }
 
 uint64_t Writer::slot (tree value)
@@ -98,7 +98,7 @@ Operand Writer::address_of (tree d, HOST_WIDE_INT at)
       if (DECL_THREAD_LOCAL_P (d) || DECL_HARD_REGISTER (d))
         return UNKNOWN_VALUE;
       TREE_ADDRESSABLE (d) = 1;
-      return plus ({ 2, slot (build_fold_addr_expr (d)) }, at);
+      return plus ({ OPERAND_SLOT, slot (build_fold_addr_expr (d)) }, at);
     }
   if (!auto_var_in_fn_p (d, fn_->decl))
     return UNKNOWN_VALUE;
@@ -106,7 +106,7 @@ Operand Writer::address_of (tree d, HOST_WIDE_INT at)
     {
       // In serial code it is where it is. A thread's own is looked at apart.
       if (!is_outlined (fn_))
-        return plus ({ 2, slot (build_fold_addr_expr (d)) }, at);
+        return plus ({ OPERAND_SLOT, slot (build_fold_addr_expr (d)) }, at);
       if (is_pointed_to (d))
         return UNKNOWN_VALUE;
     }
@@ -116,7 +116,7 @@ Operand Writer::address_of (tree d, HOST_WIDE_INT at)
       known = locals_.insert ({ d, bytes_ }).first;
       bytes_ += (tree_to_shwi (DECL_SIZE_UNIT (d)) + 15) / 16 * 16;
     }
-  return { 4, (uint64_t)(known->second + at) };
+  return { OPERAND_LOCAL, (uint64_t)(known->second + at) };
 }
 
 /// Can a pointer lead to it that is kept at the place, in memory or in a variable?
@@ -140,25 +140,25 @@ bool Writer::is_pointed_to (tree d)
 Operand Writer::assign (Op op, tree to, tree from, Operand a, Operand b)
 {
   uint64_t r = count_++;
-  put (ASSIGN), put (op), put (r), put (kind_of (to)), put (kind_of (from)), put (a), put (b);
-  return { 1, r };
+  put (INSTRUCTION_ASSIGN), put (op), put (r), put (kind_of (to)), put (kind_of (from)), put (a), put (b);
+  return { OPERAND_REGISTER, r };
 }
 
 Operand Writer::plus (Operand a, HOST_WIDE_INT by)
 {
-  return by == 0 ? a : assign (OP_ADD, sizetype, sizetype, a, { 0, (uint64_t)by });
+  return by == 0 ? a : assign (OP_ADD, sizetype, sizetype, a, { OPERAND_NUMBER, (uint64_t)by });
 }
 
 /// A value that needs no instructions.
 Operand Writer::simple (tree t)
 {
   if (t && TREE_CODE (t) == INTEGER_CST && is_number (TREE_TYPE (t)))
-    return { 0, TYPE_UNSIGNED (TREE_TYPE (t)) || POINTER_TYPE_P (TREE_TYPE (t))
+    return { OPERAND_NUMBER, TYPE_UNSIGNED (TREE_TYPE (t)) || POINTER_TYPE_P (TREE_TYPE (t))
                   ? (uint64_t)wi::to_wide (t).to_uhwi () : (uint64_t)wi::to_wide (t).to_shwi () };
   if (t && TREE_CODE (t) == SSA_NAME && is_number (TREE_TYPE (t))
       && (!SSA_NAME_IS_DEFAULT_DEF (t)
           || (SSA_NAME_VAR (t) && TREE_CODE (SSA_NAME_VAR (t)) == PARM_DECL)))
-    return { 1, register_of (t) };
+    return { OPERAND_REGISTER, register_of (t) };
   return UNKNOWN_VALUE;
 }
 

@@ -3,63 +3,17 @@
 #define PROMP_FORESEE_WRITER_H
 
 #include "foresee/foresee.h"
+#include "layouts.h"
 #include "memory/memory.h"
 #include <tuple>
 
 namespace promp::ahead {
 
-/// Limits of a program: crates/ckpt/src/control/dead_memory_claims.rs has the same number of slots.
-const size_t WORDS = 100000, FUNCTIONS = 60, SLOTS = 128;
-const uint64_t MAGIC = 0x70726f6d70610002, NONE = ~(uint64_t)0;
+/// Limits of a program, beside that of its slots.
+const size_t WORDS = 100000, FUNCTIONS = 60;
+/// No operation (crates/layouts/src/foresight.rs has those that there are).
+const Op OP_NONE = (Op) (OP_NOT + 1);
 
-/// crates/foresee/src/bytecode.rs says what follows each.
-enum Instruction
-{
-  ASSIGN = 1,
-  FORGET,
-  LOAD,
-  STORE,
-  FILL,
-  COPY,
-  CALL,
-  REGION,
-  START,
-  NEXT,
-  END,
-  BARRIER,
-  SINGLE,
-  JUMP = 20,
-  TEST,
-  RETURN,
-  STOP
-};
-
-/// In the order of crates/foresee/src/value.rs.
-enum Op
-{
-  OP_COPY,
-  OP_ADD,
-  OP_SUB,
-  OP_MUL,
-  OP_DIV,
-  OP_MOD,
-  OP_AND,
-  OP_OR,
-  OP_XOR,
-  OP_SHL,
-  OP_SHR,
-  OP_MIN,
-  OP_MAX,
-  OP_EQ,
-  OP_NE,
-  OP_LT,
-  OP_LE,
-  OP_GT,
-  OP_GE,
-  OP_NEG,
-  OP_NOT,
-  OP_NONE
-};
 Op op_of (enum tree_code code);
 
 /// Is a value of it a number of 64 bits at most?
@@ -70,7 +24,7 @@ struct Operand
 {
   uint64_t kind, word;
 };
-const Operand UNKNOWN_VALUE = { 3, 0 };
+const Operand UNKNOWN_VALUE = { OPERAND_UNKNOWN, 0 };
 
 /// A function as it is called, or from the place on.
 struct Body

@@ -2,6 +2,7 @@
 #ifndef PROMP_FOREIGN_H
 #define PROMP_FOREIGN_H
 
+#include "layouts.h"
 #include "promp-plugin.h"
 #include <vector>
 
@@ -13,7 +14,16 @@ struct Argument
   /// Nothing that leads to memory; memory on the caller's own stack; what parameter `parameter` of the
   /// caller leads to; a variable; what the pointer `value` leads to; anything; what call number `parameter`
   /// of the caller's has returned.
-  enum Kind : unsigned { NONE, PRIVATE, PARAMETER, GLOBAL, POINTER, ANYTHING, RESULT } kind = NONE;
+  enum Kind : unsigned
+  {
+    NONE = HANDED_NOTHING,
+    PRIVATE = HANDED_PRIVATE,
+    PARAMETER = HANDED_PARAMETER,
+    GLOBAL = HANDED_GLOBAL,
+    POINTER = HANDED_POINTER,
+    ANYTHING = HANDED_ANYTHING,
+    RESULT = HANDED_RESULT
+  } kind = NONE;
   int parameter = 0;
   /// Of GLOBAL: the variable; of POINTER: a pointer of the function that makes the call
   tree value = NULL_TREE;

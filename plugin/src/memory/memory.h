@@ -3,7 +3,7 @@
 #define PROMP_MEMORY_H
 
 #include "promp-plugin.h"
-#include "analysis.h"
+#include "layouts.h"
 #include "memory/foreign.h"
 #include "tree-affine.h"
 #include <map>

@@ -6,7 +6,7 @@
 // own: the runtime ends it. So it does wherever data come from a device: a section that is wrong costs
 // time, never safety.
 
-#include "analysis.h"
+#include "layouts.h"
 #include "memory/memory.h"
 #include "segments/tables.h"
 #include "ssa.h"

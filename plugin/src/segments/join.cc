@@ -1,34 +1,5 @@
-// What the runtime joins when the program is loaded (crates/proofs/src/join has the other side):
-//
-// Section promp_summaries, an entry for each function:
-//   .long function - .   .long summary - .
-// Summary: flags (1 it does what cannot be repeated, or is not told; 2 an exception may leave it; 4 it reads
-//   more than is listed; 8 there are marks in it; 16 it saves what it writes, if words say so; 32 it writes
-//   more than is listed; 64 it returns a block that it has allocated, or what such calls return), text,
-//   number of touches, of calls, of words; all these.
-// Word: the parameter behind which it writes, or -1 (any other memory); the function's word (inside.h), bits.
-// Touch: what (0 behind a parameter, 1 a variable, 2 a thread-local variable, 3 nothing; 0x100 writes; 0x200
-//   between the two bytes only; 0x400 all of these, whenever it returns; 0x800 by a table), parameter or
-//   reference, low, high.
-//
-// Section promp_assumptions, an entry for each site whose verdict assumes something:
-//   .long first - .   .long last - .   .long assumptions - .
-// Assumptions: verdict if they hold (0x100: there are fences in it), text "file:line", number of calls, of
-//   actors, of groups of pairs; all these.
-// Actor: what it is (Assumed::Kind; 0x100 saved; 0x200 a variable; 0x400 a thread-local variable; 0x800 by a
-//   table), call or reference, argument or size, bytes, text, line, slot or 0. Slot: two 64-bit words, where
-//   in the argument old values are saved in front of the call, and how many bytes.
-// Group: number of reading actors, of writing ones; all these: each of the first with each of the second.
-//
-// Call: target, flags (1 there is none; 2 the function itself, not by a table; 4 no exception may leave it),
-//   8 it is made whenever the function returns; 16 it must be the C++ library's own; 32 the function may
-//   return what it returns), text, the word that has a mark in front of it be executed, or 0, line, number
-//   of arguments; for each: kind (Argument::Kind), parameter, call or reference, offset or size, flags (1 the
-//   offset is fixed; 2 by a table).
-//
-// References are distances from their own places. Those "by a table" are of an entry in the global offset
-// table: there stands what this object's calls are really bound to, whichever definition the linkers have
-// chosen. Entries belong to their function's section group, and go with their function's section.
+// What the runtime joins when the program is loaded (crates/proofs/src/join). Its layout:
+// crates/layouts/src/proof_records.rs.
 
 #include "segments/join.h"
 #include "segments/assume.h"
@@ -101,18 +72,17 @@ void reference (tree decl)
 }
 
 /// A reference to a variable: its flags, a word.
-enum { VARIABLE, THREAD_LOCAL, NOWHERE };
-unsigned kind_of (tree variable)
+Touched kind_of (tree variable)
 {
   if (DECL_THREAD_LOCAL_P (variable))
-    return THREAD_LOCAL;
+    return TOUCHED_THREAD_LOCAL;
   bool there = is_open (variable) ? is_named (variable) : is_written (variable);
-  return there ? VARIABLE : NOWHERE;
+  return there ? TOUCHED_VARIABLE : TOUCHED_NOTHING;
 }
 
 void variable (tree decl)
 {
-  if (kind_of (decl) == VARIABLE)
+  if (kind_of (decl) == TOUCHED_VARIABLE)
     reference (decl);
   else
     text (symbol (decl));
@@ -126,8 +96,8 @@ void call (const Foreign &f)
     reference (f.callee);
   else
     word (0);
-  word ((there ? 0 : 1) | (is_open (f.callee) ? 0 : 2) | (f.throws ? 4 : 0) | (f.must ? 8 : 0)
-        | (f.library ? 16 : 0) | (f.result ? 32 : 0));
+  word ((there ? 0 : CALL_GONE) | (is_open (f.callee) ? 0 : CALL_DIRECT) | (f.throws ? CALL_QUIET : 0)
+        | (f.must ? CALL_ALWAYS : 0) | (f.library ? CALL_LIBRARY : 0) | (f.result ? CALL_RESULT : 0));
   text (DECL_NAME (f.callee) ? lang_hooks.decl_printable_name (f.callee, 1) : symbol (f.callee));
   tree guard = f.guarded ? word_of (f.callee) : NULL_TREE;
   if (guard && is_written (guard))
@@ -138,14 +108,14 @@ void call (const Foreign &f)
   word (f.arguments.size ());
   for (const Argument &a : f.arguments)
     {
-      bool known = a.kind == Argument::GLOBAL && kind_of (a.value) == VARIABLE;
+      bool known = a.kind == Argument::GLOBAL && kind_of (a.value) == TOUCHED_VARIABLE;
       word (a.kind == Argument::GLOBAL && !known ? Argument::ANYTHING : a.kind);
       if (known)
         reference (a.value);
       else
         word (a.parameter);
       word (a.offset);
-      word ((a.fixed ? 1 : 0) | (known && is_open (a.value) ? 2 : 0));
+      word ((a.fixed ? ARGUMENT_FIXED : 0) | (known && is_open (a.value) ? ARGUMENT_BY_TABLE : 0));
     }
 }
 
@@ -205,9 +175,10 @@ void summary (tree decl, const Summary &s, unsigned n)
   fprintf (asm_out_file, "\t.set .Lpromp_function%u,%s\n", n, symbol (decl));
   section (".rodata.promp_summary", decl);
   fprintf (asm_out_file, ".Lpromp_summary%u:\n", n);
-  word ((effect.empty () && !s.runtime ? 0 : 1) | (s.throws ? 2 : 0) | (more ? 4 : 0)
-        | (s.marked.empty () ? 0 : 8) | (saves ? 16 : 0) | (s.more_writes.empty () ? 0 : 32)
-        | (s.makes ? 64 : 0));
+  word ((effect.empty () && !s.runtime ? 0 : SUMMARY_OPAQUE) | (s.throws ? SUMMARY_THROWS : 0)
+        | (more ? SUMMARY_READS_MORE : 0) | (s.marked.empty () ? 0 : SUMMARY_MARKED)
+        | (saves ? SUMMARY_SAVES : 0) | (s.more_writes.empty () ? 0 : SUMMARY_WRITES_MORE)
+        | (s.makes ? SUMMARY_MAKES : 0));
   std::string name = lang_hooks.decl_printable_name (decl, 1), prefix = "calls " + name + ", which ";
   std::string does = s.runtime ? "makes calls of the runtime"
                      : !effect.compare (0, prefix.size (), prefix) ? effect.substr (prefix.size ())
@@ -226,28 +197,28 @@ void summary (tree decl, const Summary &s, unsigned n)
   word (words.size ());
   for (const Touch &t : s.touches)
     {
-      unsigned flags = (t.write ? 0x100 : 0) | (t.fixed ? 0x200 : 0) | (t.must ? 0x400 : 0);
+      unsigned flags = (t.write ? TOUCH_WRITES : 0) | (t.fixed ? TOUCH_FIXED : 0)
+                       | (t.must ? TOUCH_ALWAYS : 0);
       HOST_WIDE_INT low = t.low, high = t.high;
       if (low < INT_MIN || high > INT_MAX)
-        flags &= ~0x600, low = high = 0;
+        flags &= ~(TOUCH_FIXED | TOUCH_ALWAYS), low = high = 0;
       if (!t.global)
         {
-          word (flags);
+          word (flags | TOUCHED_PARAMETER);
           word (t.parameter);
         }
-      else if (kind_of (t.global) == NOWHERE)
+      else if (kind_of (t.global) == TOUCHED_NOTHING)
         {
           // What the code does not name any more is not touched.
-          word (3);
+          word (TOUCHED_NOTHING);
           word (0);
         }
       else
         {
-          unsigned kind = kind_of (t.global);
+          Touched kind = kind_of (t.global);
           if (!t.fixed)
             high = size_of (t.global);
-          word (flags | (kind == THREAD_LOCAL ? 2 : 1)
-                | (kind == VARIABLE && is_open (t.global) ? 0x800 : 0));
+          word (flags | kind | (kind == TOUCHED_VARIABLE && is_open (t.global) ? REFERENCE_BY_TABLE : 0));
           variable (t.global);
         }
       word (low);
@@ -288,7 +259,7 @@ void write (const Assumptions &a, unsigned n)
 {
   section (".rodata.promp_assumptions", a.function);
   fprintf (asm_out_file, "%s:\n", label_of (n).c_str ());
-  word (a.verdict | (a.fenced ? 0x100 : 0));
+  word (a.verdict | (a.fenced ? ASSUMPTIONS_FENCED : 0));
   text (a.where);
   const auto groups = groups_of (a);
   word (a.calls.size ());
@@ -298,15 +269,15 @@ void write (const Assumptions &a, unsigned n)
     call (f);
   for (const Actor &x : a.actors)
     {
-      unsigned kind = x.global ? kind_of (x.global) : NOWHERE;
-      word (x.what.kind | (x.saved ? 0x100 : 0) | (kind == VARIABLE ? 0x200 : 0)
-            | (kind == THREAD_LOCAL ? 0x400 : 0)
-            | (kind == VARIABLE && is_open (x.global) ? 0x800 : 0));
-      if (kind != NOWHERE)
+      Touched kind = x.global ? kind_of (x.global) : TOUCHED_NOTHING;
+      word (x.what.kind | (x.saved ? ACTOR_SAVED : 0) | (kind == TOUCHED_VARIABLE ? ACTOR_VARIABLE : 0)
+            | (kind == TOUCHED_THREAD_LOCAL ? ACTOR_THREAD_LOCAL : 0)
+            | (kind == TOUCHED_VARIABLE && is_open (x.global) ? REFERENCE_BY_TABLE : 0));
+      if (kind != TOUCHED_NOTHING)
         variable (x.global);
       else
         word (x.what.call);
-      word (kind != NOWHERE ? size_of (x.global) : x.what.argument);
+      word (kind != TOUCHED_NOTHING ? size_of (x.global) : x.what.argument);
       word (x.what.bytes > INT_MAX ? INT_MAX : x.what.bytes);
       text (x.name);
       word (x.line);

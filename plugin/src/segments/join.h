@@ -14,11 +14,11 @@ struct Assumed
 {
   enum Kind : unsigned
   {
-    LOCAL, ///< it is the segment's own
-    READS, ///< call `call` reads behind its argument; the first `bytes` bytes do not count
-    WRITES, ///< it writes it
-    READS_ELSEWHERE, ///< it reads anything else
-    WRITES_ELSEWHERE
+    LOCAL = ACTS_ITSELF,
+    READS = ACTS_READS, ///< call `call`, behind its argument; the first `bytes` bytes do not count
+    WRITES = ACTS_WRITES,
+    READS_ELSEWHERE = ACTS_READS_ELSEWHERE,
+    WRITES_ELSEWHERE = ACTS_WRITES_ELSEWHERE
   } kind = LOCAL;
   unsigned call = 0, argument = 0;
   HOST_WIDE_INT bytes = 0;

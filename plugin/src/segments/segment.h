@@ -3,7 +3,7 @@
 #define PROMP_SEGMENT_H
 
 #include "promp-plugin.h"
-#include "analysis.h"
+#include "layouts.h"
 #include "segments/join.h"
 #include <array>
 #include <vector>

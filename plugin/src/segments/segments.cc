@@ -134,7 +134,7 @@ public:
             text = std::string ("opaque: calls ") + IDENTIFIER_POINTER (DECL_NAME (f.callee)) + " at line "
                    + std::to_string (f.line) + ", of which nothing is known; else " + text;
           }
-        mark (s.site, fn_, verdict | (told ? TOLD : 0), free[i], location (s), text, assumed);
+        mark (s.site, fn_, verdict | (told ? SEGMENT_TOLD : 0), free[i], location (s), text, assumed);
         if (options.sdc && s.site)
           text += told ? "; its chunks can be verified"
                        : "; its chunks cannot be verified: " + untold[i];

@@ -1,6 +1,6 @@
 // Sites: for each loop that saves old values a word in which the runtime decides whether that is worth its
 // price, and what it has measured; for each thing that cannot be executed twice what it is.
-// crates/omp/src/save/price.rs has the layout.
+// crates/layouts/src/save_sites.rs has the layout.
 
 #include "segments/sites.h"
 #include "segments/tables.h"
@@ -11,10 +11,6 @@
 #include "tm_p.h"
 
 namespace promp {
-
-static const unsigned WORDS = 4;
-/// Where a thread's words say that it is in a region (crates/sys/src/arch/asm.rs).
-static const unsigned BASE = 16;
 
 static tree word (unsigned n) { return build_int_cst (ptr_type_node, n); }
 
@@ -31,7 +27,7 @@ tree new_site (unsigned state, location_t where, const std::string &text)
 {
   static unsigned number;
   std::string full = place_of (where) + ": " + text;
-  tree type = build_array_type_nelts (ptr_type_node, WORDS);
+  tree type = build_array_type_nelts (ptr_type_node, SITE_WORDS);
   std::string name = "promp_site." + std::to_string (number++);
   tree v = build_decl (UNKNOWN_LOCATION, VAR_DECL, get_identifier (name.c_str ()), type);
   TREE_STATIC (v) = 1;
@@ -71,7 +67,7 @@ tree is_in_region (gimple_seq *seq)
   tree at = make_ssa_name (pointer);
   gimple_seq_add_stmt (seq, gimple_build_assign (at, NOP_EXPR, load (sizetype, thread_variable ())));
   tree thread = load (ptr_type_node, build2 (MEM_REF, there, at, build_int_cst (pointer, 0)));
-  tree base = load (sizetype, build2 (MEM_REF, sizetype, thread, build_int_cst (ptr_type_node, BASE)));
+  tree base = load (sizetype, build2 (MEM_REF, sizetype, thread, build_int_cst (ptr_type_node, THREAD_BASE)));
   return build2 (NE_EXPR, boolean_type_node, base, size_zero_node);
 }
 

@@ -2,18 +2,17 @@
 #ifndef PROMP_SITES_H
 #define PROMP_SITES_H
 
+#include "layouts.h"
 #include "promp-plugin.h"
 #include <string>
 
 namespace promp {
 
-/// States of a site (crates/omp/src/save/price.rs).
-enum { SITE_OPEN = 0, SITE_OFF = 2, SITE_OPAQUE = 3, SITE_ALWAYS = 4, SITE_WAITS = 5 };
-
 /// "file:line", for messages; of what has no place (compilers make such statements) that of the current
 /// function.
 std::string place_of (location_t where);
-/// The address of a new site of the current function; `text`: "file:line: what", for messages.
+/// The address of a new site of the current function, in a state of layouts.h; `text`: "file:line: what", for
+/// messages.
 tree new_site (unsigned state, location_t where, const std::string &text);
 /// Its state, as an expression to be read anew each time.
 tree state_of_site (tree site);

@@ -1,18 +1,9 @@
 // The tables that the runtime reads: section promp_segments, one entry a segment
-// (crates/proofs/src/segment_tables.rs has the layout):
-//
-//   .long first - .    the call's return address lies behind this label ...
-//   .long last - .     ... and not behind this one (both the function's own address for the segment at
-//                      its entry)
-//   .long verdict      0 idempotent, 1 undo, 2 opaque; 0x100 shared; 0x200 entry;
-//                      0x400 it says what it writes; 0x800 any schedule
-//   .long text - .     "file:line: verdict", for messages
-//
-// Entries belong to the section group of their function (flag ?): the linker keeps one of several copies of
-// an inline function or template, with its entries. They are position independent and written by assembler
-// statements around the call, so that they follow it wherever the compiler moves or copies it. An object
-// file registers its entries when it is loaded, if the runtime is there: all names of the runtime are weak,
-// under another runtime nothing happens.
+// (crates/layouts/src/segment_entries.rs has the layout). Entries belong to the section group of their
+// function (flag ?): the linker keeps one of several copies of an inline function or template, with its
+// entries. They are position independent and written by assembler statements around the call, so that they
+// follow it wherever the compiler moves or copies it. An object file registers its entries when it is loaded,
+// if the runtime is there: all names of the runtime are weak, under another runtime nothing happens.
 
 #include "segments/tables.h"
 #include "segments/assume.h"
@@ -62,7 +53,8 @@ void mark (gimple *site, function *fn, unsigned verdict, const Freedom &free, lo
 {
   any_entry = true;
   std::string full = place_of (where) + ": " + text;
-  unsigned flags = verdict | (free.shared ? 0x100 : 0) | (site ? 0 : 0x200) | (free.dealt ? 0x800 : 0);
+  unsigned flags = verdict | (free.shared ? SEGMENT_SHARED : 0) | (site ? 0 : SEGMENT_ENTRY)
+                   | (free.dealt ? SEGMENT_DEALT : 0);
   std::string first = "7701b", last = "7702b";
   if (!site)
     first = last = IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (fn->decl)) + (*IDENTIFIER_POINTER (DECL_ASSEMBLER_NAME (fn->decl)) == '*');

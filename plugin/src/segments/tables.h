@@ -7,7 +7,7 @@
 
 namespace promp {
 
-/// Notes the verdict (analysis.h) on the segment behind `site`, or, if that is null, on the one at the function's entry.
+/// Notes the verdict (layouts.h) on the segment behind `site`, or, if that is null, on the one at the function's entry.
 /// `assumptions`: under them a better verdict holds (join.h); 0: none.
 void mark (gimple *site, function *fn, unsigned verdict, const Freedom &free, location_t where,
            const std::string &text, unsigned assumptions);
@@ -20,8 +20,6 @@ tree add_function ();
 tree wrote_function ();
 /// ... and of the one that saves what is behind a pointer, as a slot says (join.cc): (pointer, slot).
 tree saving_function ();
-/// Beside a verdict: the segment says what it writes.
-const unsigned TOLD = 0x400;
 /// The declaration of the function that says whether a site (sites.h) is to save them.
 tree saves_function ();
 /// ... and of the one that says it of a loop whose iterations wait for each other.

@@ -5,12 +5,10 @@
 use crate::site_choice::Places;
 use crate::sys::own::Own;
 use core::array::from_fn;
+use promp_layouts::FORESIGHT_SLOTS;
 
 /// So many words of a kind are kept.
 const MOST: usize = 256;
-
-/// So many numbers come with a program.
-pub const SLOTS: usize = 128;
 
 /// [start, end).
 pub type Range = (usize, usize);
@@ -60,7 +58,7 @@ pub struct Claims {
     /// The place that the thread is at: a return address.
     at: Own<usize>,
     program: Own<Option<&'static [u64]>>,
-    slots: [Own<u64>; SLOTS],
+    slots: [Own<u64>; FORESIGHT_SLOTS],
     count: Own<usize>,
     /// How much was dead by what came of it, last time: the keeper's, while the thread stands.
     foreseen: Own<u64>,
@@ -139,7 +137,7 @@ impl Claims {
 
     /// What comes of `program`, with these numbers, is dead.
     pub fn foresee(&self, program: &'static [u64], slots: &[u64]) {
-        if slots.len() <= SLOTS {
+        if slots.len() <= FORESIGHT_SLOTS {
             self.slots.iter().zip(slots).for_each(|(to, s)| to.set(*s));
             self.count.set(slots.len());
             self.program.set(Some(program));

@@ -16,10 +16,15 @@ use super::{credit, sample};
 use crate::undo::{self, Log};
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize};
+pub(super) use promp_layouts::{
+    SITE_ALWAYS as ALWAYS, SITE_CROWDED as CROWDED, SITE_LENT as LENT, SITE_OFF as OFF, SITE_ON as ON,
+    SITE_OPAQUE as OPAQUE, SITE_OPEN as OPEN, SITE_PRIVATE as PRIVATE, SITE_SELDOM as SELDOM,
+    SITE_WAITS as WAITS,
+};
 use promp_settings::save_budget::{ACROSS, Budget, ENOUGH};
 
 /// What compiled code keeps for a loop, or for something that cannot be executed twice
-/// (plugin/src/segments/sites.cc).
+/// (crates/layouts/src/save_sites.rs has the layout and the states).
 #[repr(C)]
 pub struct Site {
     pub(super) state: AtomicU32,
@@ -31,29 +36,7 @@ pub struct Site {
     text: usize,
 }
 
-/// Not known yet: save and measure.
-pub(super) const OPEN: u32 = 0;
-/// Save.
-pub(super) const ON: u32 = 1;
-/// Do not save: what follows cannot be executed again.
-pub(super) const OFF: u32 = 2;
-/// Something follows that cannot be executed twice; behind it comes a save point.
-pub(super) const OPAQUE: u32 = 3;
-/// Save, whatever it costs.
-pub(super) const ALWAYS: u32 = 4;
-/// Like [`OFF`], with PROMP_SDC=chunks: chunks that are to be verified save all the same. Compiled code does
-/// not leave because of it.
-pub(super) const SELDOM: u32 = 7;
-/// In a loop that waits: there is always a save point behind it, which costs nobody's time. What only reads
-/// there has no mark in front of it.
-pub(super) const WAITS: u32 = 5;
-/// Like [`OPAQUE`], but executed so often that save points behind it would cost too much: there are none.
-pub(super) const CROWDED: u32 = 6;
-/// Like [`OPEN`], where it is known that saving takes more than the budget, but not more in all than it may
-/// before that counts (credit.rs).
-pub(super) const LENT: u32 = 8;
-/// Private data that is not copied (mod.rs).
-const PRIVATE: u32 = 9;
+const _: () = assert!(size_of::<Site>() == 8 * promp_layouts::SITE_WORDS);
 
 /// Times until one that does not is tried again, the first time.
 const RETRY: u32 = 256;

@@ -13,10 +13,8 @@
 //! no nests has them for what is dead by another way.
 
 use crate::ckpt::dead_memory_claims::Range;
+use promp_layouts::{DEAD_LEVELS as LEVELS, DEAD_NESTS as NESTS};
 
-/// So many loops, nests.
-const LEVELS: usize = 8;
-const NESTS: usize = 8;
 /// More is no memory.
 const MOST: usize = 1 << 47;
 

@@ -119,8 +119,10 @@ fn join() {
             for (last, a) in unsafe { section_reader::assumptions(o.assumptions) } {
                 let mut d = solve::decide(&a, &functions);
                 if !fill(&d.slots, !o.joined) || !set(&d.guards, &looked_at) {
-                    (d.verdict, d.text) =
-                        (2, format!("{}: opaque: it was at work when it was looked at", a.place));
+                    (d.verdict, d.text) = (
+                        Verdict::Opaque as u32,
+                        format!("{}: opaque: it was at work when it was looked at", a.place),
+                    );
                 }
                 all.push((last, d));
             }
@@ -132,11 +134,7 @@ fn join() {
         verdicts
             .into_iter()
             .map(|(last, d)| {
-                let verdict = match d.verdict {
-                    0 => Verdict::Idempotent,
-                    1 => Verdict::Undo,
-                    _ => Verdict::Opaque,
-                };
+                let verdict = Verdict::of(d.verdict).unwrap_or(Verdict::Opaque);
                 (last, verdict, String::leak(d.text + "\0").as_ptr() as usize)
             })
             .collect(),

@@ -1,4 +1,12 @@
-//! Reads the sections that plugin/src/segments/join.cc writes: it has their layout.
+//! Reads the sections that plugin/src/segments/join.cc writes; crates/layouts/src/proof_records.rs has their
+//! layout.
+
+use promp_layouts::{
+    ACTOR_SAVED, ACTOR_THREAD_LOCAL, ACTOR_VARIABLE, ARGUMENT_BY_TABLE, ARGUMENT_FIXED, ASSUMPTIONS_FENCED,
+    Acts, CALL_ALWAYS, CALL_DIRECT, CALL_GONE, CALL_LIBRARY, CALL_QUIET, CALL_RESULT, Handed, KIND_OF,
+    REFERENCE_BY_TABLE, SUMMARY_MAKES, SUMMARY_MARKED, SUMMARY_OPAQUE, SUMMARY_READS_MORE, SUMMARY_SAVES,
+    SUMMARY_THROWS, SUMMARY_WRITES_MORE, TOUCH_ALWAYS, TOUCH_FIXED, TOUCH_WRITES, Touched,
+};
 
 use super::solve::{Actor, Argument, Assumptions, At, Call, Summary, Touch, What, Word};
 
@@ -51,18 +59,18 @@ impl Words {
         let target = self.0;
         self.word();
         let flags = self.word();
-        let gone = flags & 1 != 0;
-        let target = if gone { 0 } else { Self(target).bound(flags & 2 == 0) };
+        let gone = flags & CALL_GONE != 0;
+        let target = if gone { 0 } else { Self(target).bound(flags & CALL_DIRECT == 0) };
         let (name, guard, line, n) =
             (self.text(), self.perhaps().unwrap_or(0), self.word() as u32, self.count());
         let arguments = (0..n).map(|_| self.argument()).collect();
         Call {
             target,
             gone,
-            quiet: flags & 4 != 0,
-            always: flags & 8 != 0,
-            library: flags & 16 != 0,
-            result: flags & 32 != 0,
+            quiet: flags & CALL_QUIET != 0,
+            always: flags & CALL_ALWAYS != 0,
+            library: flags & CALL_LIBRARY != 0,
+            result: flags & CALL_RESULT != 0,
             guard,
             name,
             line,
@@ -71,17 +79,21 @@ impl Words {
     }
 
     fn argument(&mut self) -> Argument {
-        let kind = self.word();
+        let kind = Handed::of(self.word());
         let at = self.0;
         let (parameter, offset, flags) = (self.word() as u32, self.word(), self.word());
         match kind {
-            0 => Argument::None,
-            1 => Argument::Private,
-            2 => Argument::Parameter(parameter, (flags & 1 != 0).then_some(offset.into())),
-            3 => Argument::Variable(Self(at).bound(flags & 2 != 0), offset as usize),
-            4 => Argument::Pointer,
-            6 => Argument::Result(parameter),
-            _ => Argument::Anything,
+            Some(Handed::Nothing) => Argument::None,
+            Some(Handed::Private) => Argument::Private,
+            Some(Handed::Parameter) => {
+                Argument::Parameter(parameter, (flags & ARGUMENT_FIXED != 0).then_some(offset.into()))
+            }
+            Some(Handed::Global) => {
+                Argument::Variable(Self(at).bound(flags & ARGUMENT_BY_TABLE != 0), offset as usize)
+            }
+            Some(Handed::Pointer) => Argument::Pointer,
+            Some(Handed::Result) => Argument::Result(parameter),
+            Some(Handed::Anything) | None => Argument::Anything,
         }
     }
 
@@ -89,13 +101,13 @@ impl Words {
         let (flags, text) = (self.word(), self.text());
         let (touches, calls, words) = (self.count(), self.count(), self.count());
         Summary {
-            opaque: flags & 1 != 0,
-            throws: flags & 2 != 0,
-            reads_more: flags & 4 != 0,
-            marked: flags & 8 != 0,
-            saves: flags & 16 != 0,
-            writes_more: flags & 32 != 0,
-            makes: flags & 64 != 0,
+            opaque: flags & SUMMARY_OPAQUE != 0,
+            throws: flags & SUMMARY_THROWS != 0,
+            reads_more: flags & SUMMARY_READS_MORE != 0,
+            marked: flags & SUMMARY_MARKED != 0,
+            saves: flags & SUMMARY_SAVES != 0,
+            writes_more: flags & SUMMARY_WRITES_MORE != 0,
+            makes: flags & SUMMARY_MAKES != 0,
             library: false,
             text,
             touches: (0..touches).filter_map(|_| self.touch()).collect(),
@@ -113,39 +125,46 @@ impl Words {
         let flags = self.word();
         let at = self.0;
         let (parameter, low, high) = (self.word() as u32, i64::from(self.word()), i64::from(self.word()));
-        let fixed = flags & 0x200 != 0;
-        let at = match flags & 0xff {
-            0 => At::Behind(parameter),
-            1 => At::Variable(
-                Self(at).bound(flags & 0x800 != 0).wrapping_add(low as usize),
+        let fixed = flags & TOUCH_FIXED != 0;
+        let at = match Touched::of(flags & KIND_OF)? {
+            Touched::Parameter => At::Behind(parameter),
+            Touched::Variable => At::Variable(
+                Self(at).bound(flags & REFERENCE_BY_TABLE != 0).wrapping_add(low as usize),
                 (high - low).max(0) as usize,
             ),
-            2 => At::Thread(Self(at).text()),
-            _ => return None,
+            Touched::ThreadLocal => At::Thread(Self(at).text()),
+            Touched::Nothing => return None,
         };
         let bytes = (fixed && matches!(at, At::Behind(_))).then_some((low, high));
-        Some(Touch { at, writes: flags & 0x100 != 0, bytes, always: flags & 0x600 == 0x600 })
+        Some(Touch {
+            at,
+            writes: flags & TOUCH_WRITES != 0,
+            bytes,
+            always: fixed && flags & TOUCH_ALWAYS != 0,
+        })
     }
 
     fn actor(&mut self) -> Actor {
         let kind = self.word();
         let at = self.0;
         let (call, argument, bytes) = (self.count(), self.word(), i64::from(self.word()));
-        let what = match kind & 0xff {
-            1 => What::Reads(call, argument as u32, bytes),
-            2 => What::Writes(call, argument as u32),
-            3 => What::ReadsElsewhere(call),
-            4 => What::WritesElsewhere(call),
-            _ => What::Own,
+        let what = match Acts::of(kind & KIND_OF) {
+            Some(Acts::Reads) => What::Reads(call, argument as u32, bytes),
+            Some(Acts::Writes) => What::Writes(call, argument as u32),
+            Some(Acts::ReadsElsewhere) => What::ReadsElsewhere(call),
+            Some(Acts::WritesElsewhere) => What::WritesElsewhere(call),
+            Some(Acts::Itself) | None => What::Own,
         };
-        let at = match kind & 0x600 {
-            0x200 => Some(At::Variable(Self(at).bound(kind & 0x800 != 0), argument as usize)),
-            0x400 => Some(At::Thread(Self(at).text())),
+        let at = match kind & (ACTOR_VARIABLE | ACTOR_THREAD_LOCAL) {
+            ACTOR_VARIABLE => {
+                Some(At::Variable(Self(at).bound(kind & REFERENCE_BY_TABLE != 0), argument as usize))
+            }
+            ACTOR_THREAD_LOCAL => Some(At::Thread(Self(at).text())),
             _ => None,
         };
         let (name, line) = (self.text(), self.word() as u32);
         let slot = self.perhaps();
-        Actor { what, at, saved: kind & 0x100 != 0, slot, name, line }
+        Actor { what, at, saved: kind & ACTOR_SAVED != 0, slot, name, line }
     }
 
     fn group(&mut self) -> (Vec<usize>, Vec<usize>) {
@@ -155,11 +174,11 @@ impl Words {
     }
 
     fn assumptions(&mut self) -> Assumptions {
-        let (verdict, place) = (self.word() as u32, self.text());
-        let fenced = verdict & 0x100 != 0;
+        let (verdict, place) = (self.word(), self.text());
+        let fenced = verdict & ASSUMPTIONS_FENCED != 0;
         let (calls, actors, groups) = (self.count(), self.count(), self.count());
         Assumptions {
-            verdict: verdict & 0xff,
+            verdict: (verdict & KIND_OF) as u32,
             fenced,
             place,
             calls: (0..calls).map(|_| self.call()).collect(),

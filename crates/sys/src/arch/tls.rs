@@ -74,9 +74,9 @@ pub fn logical_thread() -> Option<NonNull<()>> {
 
 /// Where, from the thread pointer on, the address of what is known of the calling thread is, or of `NOBODY`:
 /// the same in all threads. Code built by promp-cc looks there whether the word at [`asm::BASE`] is 0
-/// (plugin/src/segments/sites.cc has the number 16): then it need not ask.
+/// (plugin/src/segments/sites.cc): then it need not ask.
 pub fn place() -> usize {
-    const { assert!(asm::BASE == 16 && asm::BASE < asm::STUBS_KNOW) };
+    const { assert!(asm::BASE == promp_layouts::THREAD_BASE && asm::BASE < asm::STUBS_KNOW) };
     let p: usize;
     // SAFETY: reads a word of the global offset table.
     unsafe {
