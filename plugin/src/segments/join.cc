@@ -192,6 +192,36 @@ bool words_of (const Summary &s, std::vector<Needed> *out)
   return true;
 }
 
+void touch (const Touch &t)
+{
+  unsigned flags = (t.write ? 0x100 : 0) | (t.fixed ? 0x200 : 0) | (t.must ? 0x400 : 0);
+  HOST_WIDE_INT low = t.low, high = t.high;
+  if (low < INT_MIN || high > INT_MAX)
+    flags &= ~0x600, low = high = 0;
+  if (!t.global)
+    {
+      word (flags);
+      word (t.parameter);
+    }
+  else if (kind_of (t.global) == NOWHERE)
+    {
+      // What the code does not name any more is not touched.
+      word (3);
+      word (0);
+    }
+  else
+    {
+      unsigned kind = kind_of (t.global);
+      if (!t.fixed)
+        high = size_of (t.global);
+      word (flags | (kind == THREAD_LOCAL ? 2 : 1)
+            | (kind == VARIABLE && is_open (t.global) ? 0x800 : 0));
+      variable (t.global);
+    }
+  word (low);
+  word (high);
+}
+
 void summary (tree decl, const Summary &s, unsigned n)
 {
   bool more = s.reads_more;
@@ -225,34 +255,7 @@ void summary (tree decl, const Summary &s, unsigned n)
   word (s.foreign.size ());
   word (words.size ());
   for (const Touch &t : s.touches)
-    {
-      unsigned flags = (t.write ? 0x100 : 0) | (t.fixed ? 0x200 : 0) | (t.must ? 0x400 : 0);
-      HOST_WIDE_INT low = t.low, high = t.high;
-      if (low < INT_MIN || high > INT_MAX)
-        flags &= ~0x600, low = high = 0;
-      if (!t.global)
-        {
-          word (flags);
-          word (t.parameter);
-        }
-      else if (kind_of (t.global) == NOWHERE)
-        {
-          // What the code does not name any more is not touched.
-          word (3);
-          word (0);
-        }
-      else
-        {
-          unsigned kind = kind_of (t.global);
-          if (!t.fixed)
-            high = size_of (t.global);
-          word (flags | (kind == THREAD_LOCAL ? 2 : 1)
-                | (kind == VARIABLE && is_open (t.global) ? 0x800 : 0));
-          variable (t.global);
-        }
-      word (low);
-      word (high);
-    }
+    touch (t);
   for (const Foreign &f : s.foreign)
     call (f);
   for (const Needed &n : words)
