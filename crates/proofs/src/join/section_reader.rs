@@ -1,6 +1,6 @@
 //! Reads the sections that plugin/src/segments/join.cc writes: it has their layout.
 
-use super::solve::{Actor, Argument, Assumptions, At, Call, Summary, Touch, What, Word};
+use super::facts::{Actor, Argument, Assumptions, At, Call, Summary, Touch, What, Word};
 
 /// Reads words one after the other.
 struct Words(*const i32);
