@@ -159,22 +159,46 @@ fn by_chance(visits: &[Visit], (every, near): (f64, &[usize]), part: &Part) -> f
     mean(&rest, part.from)
 }
 
+/// Can a plan be made of these? An error says why not.
+fn check(all: &Candidates) -> Result<(), &'static str> {
+    let Candidates { places, visits } = all;
+    if visits.is_empty() {
+        return Err("the program came to no place, or took no checkpoints: mark places (#pragma promp \
+             checkpoint, promp_potential_ckpt), or build it with promp-cc, and run it with `promp run \
+             --ckpt DIR --report FILE`");
+    }
+    let is_sound = visits.iter().all(|v| v.place < places.len())
+        && visits.windows(2).all(|w| w[0].number < w[1].number && w[0].at_s <= w[1].at_s);
+    if is_sound { Ok(()) } else { Err("its visits are out of order") }
+}
+
+/// Prints how often each place was come to, and how many of `chosen` are at it.
+fn print_places(all: &Candidates, chosen: &[usize]) {
+    let Candidates { places, visits } = all;
+    let mut names = Places::default();
+    for (i, site) in places.iter().enumerate() {
+        let of = |v: &&Visit| v.place == i;
+        let bytes = visits.iter().filter(of).map(|v| v.bytes);
+        let (n, least) = (bytes.clone().count(), bytes.min().unwrap_or(0));
+        let taken = chosen.iter().filter(|&&v| visits[v].place == i).count();
+        let found = names.find(site);
+        let function = found.function.as_deref().unwrap_or_else(|| base(&site.module));
+        println!(
+            "place {}: {function} ({}), {n} visits noted, {:.1} MB and more live; {taken} checkpoints",
+            i + 1,
+            found.short(),
+            least as f64 / 1e6
+        );
+    }
+}
+
 /// Makes a plan of a report.
 pub fn plan(p: &args::Plan) -> Outcome {
     let shown = p.report.display();
     let bad = |why: &str| Failure::new(65, format!("{shown}: {why}"));
     let report = report::file::load(&p.report)?;
     let Candidates { places: sites, visits } = &report.candidates;
-    if visits.is_empty() {
-        return Err(bad("the program came to no place, or took no checkpoints: mark places (#pragma promp \
-             checkpoint, promp_potential_ckpt), or build it with promp-cc, and run it with `promp run \
-             --ckpt DIR --report FILE`"));
-    }
-    let sound = visits.iter().all(|v| v.place < sites.len())
-        && visits.windows(2).all(|w| w[0].number < w[1].number && w[0].at_s <= w[1].at_s);
-    if !sound {
-        return Err(bad("its visits are out of order"));
-    }
+    check(&report.candidates).map_err(bad)?;
     let every = match (p.every, report.checkpoints.last()) {
         (Some(d), _) => d.as_secs_f64(),
         (None, Some(c)) => c.interval_s,
@@ -200,21 +224,7 @@ pub fn plan(p: &args::Plan) -> Outcome {
     let text = serde_json::to_string(&plan).map_err(|e| Failure::new(74, e.to_string()))?;
     promp_files::replace(&p.output, (text + "\n").as_bytes())
         .map_err(|e| Failure::new(74, format!("{}: {e}", p.output.display())))?;
-    let mut names = Places::default();
-    for (i, site) in sites.iter().enumerate() {
-        let of = |v: &&Visit| v.place == i;
-        let bytes = visits.iter().filter(of).map(|v| v.bytes);
-        let (n, least) = (bytes.clone().count(), bytes.min().unwrap_or(0));
-        let taken = choice.visits.iter().filter(|&&v| visits[v].place == i).count();
-        let found = names.find(site);
-        let function = found.function.as_deref().unwrap_or_else(|| base(&site.module));
-        println!(
-            "place {}: {function} ({}), {n} visits noted, {:.1} MB and more live; {taken} checkpoints",
-            i + 1,
-            found.short(),
-            least as f64 / 1e6
-        );
-    }
+    print_places(&report.candidates, &choice.visits);
     for l in left.iter().take(SHOWN) {
         println!("{}", l.show(every));
     }

@@ -25,7 +25,10 @@ pub fn doctor(d: &args::Doctor) -> Outcome {
             library::find()?;
             program::findings(&run::locate(name)?)?
         }
-        None => (findings().into_iter().chain(set::findings()).collect(), 0),
+        None => {
+            let machine = [kernel(), limits(), compilers()].into_iter().flatten();
+            (std::iter::once(installed()).chain(machine).chain(set::findings()).collect(), 0)
+        }
     };
     print(d, &all)?;
     if status != 0 {
@@ -45,11 +48,17 @@ fn print(d: &args::Doctor, all: &[Finding]) -> Outcome {
     Ok(())
 }
 
-fn findings() -> Vec<Finding> {
+/// Is the library there?
+fn installed() -> Finding {
+    let lib = library::find();
+    let ok = lib.is_ok();
+    Finding { what: "library", ok, detail: lib.map_or_else(|f| f.message, |p| p.display().to_string()) }
+}
+
+/// What the kernel and the processor allow.
+fn kernel() -> Vec<Finding> {
     let mut v = Vec::new();
     let mut add = |what, ok, detail: String| v.push(Finding { what, ok, detail });
-    let lib = library::find();
-    add("library", lib.is_ok(), lib.map_or_else(|f| f.message, |p| p.display().to_string()));
     let release =
         std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default().trim().to_string();
     let kernel = version(&release);
@@ -84,41 +93,46 @@ fn findings() -> Vec<Finding> {
         "a restarted program has the process number that it had (CAP_CHECKPOINT_RESTORE or root); without it, it has another"
             .into(),
     );
+    v
+}
+
+/// How much of what a process may have.
+fn limits() -> Vec<Finding> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
-    add(
-        "processors",
-        true,
-        format!("{cpus} by affinity mask and cgroup quota: the default number of threads"),
-    );
-    for (what, resource) in [
+    let detail = format!("{cpus} by affinity mask and cgroup quota: the default number of threads");
+    let processors = Finding { what: "processors", ok: true, detail };
+    let resources = [
         ("threads limit", Resource::RLIMIT_NPROC),
         ("address space limit", Resource::RLIMIT_AS),
         ("stack limit", Resource::RLIMIT_STACK),
-    ] {
-        add(what, true, limit(resource));
-    }
+    ];
+    let of = |(what, resource)| Finding { what, ok: true, detail: limit(resource) };
+    std::iter::once(processors).chain(resources.map(of)).collect()
+}
+
+/// What programs are built with, and what GCC has to go with it.
+fn compilers() -> Vec<Finding> {
+    let mut v = Vec::new();
+    let mut add = |what, ok, detail: String| v.push(Finding { what, ok, detail });
     for c in ["gcc", "g++", "gfortran"] {
         let out = Command::new(c).arg("--version").output();
         let line =
             out.ok().and_then(|o| String::from_utf8(o.stdout).ok()?.lines().next().map(str::to_string));
         add(c, line.is_some(), line.unwrap_or_else(|| format!("not found: apt-get install {c}")));
     }
-    let plugin = Command::new("gcc")
-        .arg("-print-file-name=plugin")
-        .output()
-        .ok()
-        .and_then(|o| String::from_utf8(o.stdout).ok());
+    let plugin = gccs_file("plugin");
     let headers =
         plugin.as_deref().map(str::trim).is_some_and(|p| Path::new(p).join("include/gcc-plugin.h").exists());
     add("gcc plugin headers", headers, "for building the compile side, promp-cc (gcc-12-plugin-dev)".into());
-    let gomp = Command::new("gcc")
-        .arg("-print-file-name=libgomp.so.1")
-        .output()
-        .ok()
-        .and_then(|o| String::from_utf8(o.stdout).ok());
-    let gomp = gomp.map(|g| g.trim().to_string()).filter(|g| g.contains('/'));
+    let gomp = gccs_file("libgomp.so.1").map(|g| g.trim().to_string()).filter(|g| g.contains('/'));
     add("libgomp", gomp.is_some(), gomp.unwrap_or_else(|| "not found; only needed to compare with".into()));
     v
+}
+
+/// Where GCC says that its file or folder `name` is.
+fn gccs_file(name: &str) -> Option<String> {
+    let out = Command::new("gcc").arg(format!("-print-file-name={name}")).output().ok()?;
+    String::from_utf8(out.stdout).ok()
 }
 
 /// Major and minor of a kernel release.

@@ -61,25 +61,11 @@ pub fn findings(program: &Path) -> Result<(Vec<Finding>, u8), Failure> {
         },
     );
     let objects: Vec<Object> = paths.iter().filter_map(|p| Object::read(p).ok()).collect();
-    let names: BTreeSet<&Symbol> =
-        objects.iter().flat_map(|o| &o.wanted).filter(|(n, _)| !n.starts_with("__kmpc_")).collect();
-    let mut mixes = Vec::new();
-    for o in &objects {
-        for s in o.wanted.iter().filter(|s| !s.0.starts_with("__kmpc_") && !own.answers(s)) {
-            let other = objects.iter().find(|p| p.path != o.path && p.answers(s));
-            if let Some(other) = other.filter(|other| is_of_a_runtime(o, s, other)) {
-                let version = s.1.as_deref().unwrap_or("(none)");
-                mixes.push(format!(
-                    "{} calls {}, version {version}, which this promp does not have: {} would answer",
-                    o.path.display(),
-                    s.0,
-                    other.path.display()
-                ));
-            }
-        }
-    }
+    let mixes = mixes(&objects, &own);
     let one = mixes.is_empty();
     if one {
+        let names: BTreeSet<&Symbol> =
+            objects.iter().flat_map(|o| &o.wanted).filter(|(n, _)| !n.starts_with("__kmpc_")).collect();
         add(
             "one OpenMP runtime",
             true,
@@ -99,4 +85,25 @@ pub fn findings(program: &Path) -> Result<(Vec<Finding>, u8), Failure> {
             NOT_FOUND
         },
     ))
+}
+
+/// Names of a runtime's that `own`, this library, does not have, and another of the program's objects would
+/// answer: a sentence each.
+fn mixes(objects: &[Object], own: &Object) -> Vec<String> {
+    let mut mixes = Vec::new();
+    for o in objects {
+        for s in o.wanted.iter().filter(|s| !s.0.starts_with("__kmpc_") && !own.answers(s)) {
+            let other = objects.iter().find(|p| p.path != o.path && p.answers(s));
+            if let Some(other) = other.filter(|other| is_of_a_runtime(o, s, other)) {
+                let version = s.1.as_deref().unwrap_or("(none)");
+                mixes.push(format!(
+                    "{} calls {}, version {version}, which this promp does not have: {} would answer",
+                    o.path.display(),
+                    s.0,
+                    other.path.display()
+                ));
+            }
+        }
+    }
+    mixes
 }

@@ -51,16 +51,8 @@ fn begin(title: &str, width: f64, height: f64) -> String {
     )
 }
 
-/// Lying bars, a group a row: measured, predicted with its interval, P2's formula. The axis is logarithmic.
-pub fn bars(title: &str, rows: &[Bar]) -> String {
-    let (left, right, top, group): (f64, f64, f64, f64) = (260.0, 900.0, 60.0, 34.0);
-    let all = || rows.iter().flat_map(|r| [r.measured, r.predicted, r.baseline]).filter(|t| *t > 0.0);
-    let least = all().fold(f64::INFINITY, f64::min).log10().floor();
-    let most = all().fold(0.0, f64::max).log10().ceil().max(least + 1.0);
-    let x =
-        |t: f64| left + (right - left) * ((t.max(1e-12).log10() - least) / (most - least)).clamp(0.0, 1.0);
-    let height = top + group * rows.len() as f64 + 40.0;
-    let mut s = begin(title, 960.0, height);
+/// What the colours of bars mean, from x = `left` on.
+fn legend(s: &mut String, left: f64) {
     for (i, (class, name)) in
         [("m", "measured"), ("p", "predicted, 90 % interval"), ("b", "P2's formula")].iter().enumerate()
     {
@@ -72,6 +64,19 @@ pub fn bars(title: &str, rows: &[Bar]) -> String {
             at + 18.0
         );
     }
+}
+
+/// Lying bars, a group a row: measured, predicted with its interval, P2's formula. The axis is logarithmic.
+pub fn bars(title: &str, rows: &[Bar]) -> String {
+    let (left, right, top, group): (f64, f64, f64, f64) = (260.0, 900.0, 60.0, 34.0);
+    let all = || rows.iter().flat_map(|r| [r.measured, r.predicted, r.baseline]).filter(|t| *t > 0.0);
+    let least = all().fold(f64::INFINITY, f64::min).log10().floor();
+    let most = all().fold(0.0, f64::max).log10().ceil().max(least + 1.0);
+    let x =
+        |t: f64| left + (right - left) * ((t.max(1e-12).log10() - least) / (most - least)).clamp(0.0, 1.0);
+    let height = top + group * rows.len() as f64 + 40.0;
+    let mut s = begin(title, 960.0, height);
+    legend(&mut s, left);
     for d in least as i32..=most as i32 {
         let at = x(10f64.powi(d));
         let _ = writeln!(

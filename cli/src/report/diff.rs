@@ -20,6 +20,29 @@ impl Pair<'_> {
     fn wall(&self) -> (f64, f64) {
         (self.before.map_or(0.0, |r| r.wall_s), self.after.map_or(0.0, |r| r.wall_s))
     }
+
+    /// Its line in the table.
+    fn line(&self) -> String {
+        let (x, y) = self.wall();
+        let wre = |r: Option<&Row>| r.map_or("-".into(), |r| percent(r.segment.wre));
+        let wall = |r: Option<&Row>| r.map_or("-".into(), |r| seconds(r.wall_s));
+        let name = self.row().map_or(String::new(), |r| format!("{}  {}", r.name, r.at));
+        let moved = match (self.before, self.after) {
+            (Some(b), Some(a)) if a.at != b.at => format!(" (was {})", b.at),
+            (Some(b), Some(a)) if a.kind != b.kind => format!(" ({} -> {})", b.kind, a.kind),
+            (None, _) => " (only after)".into(),
+            (_, None) => " (only before)".into(),
+            _ => String::new(),
+        };
+        format!(
+            "{:>10} {:>10} {:>9}  {:>8} {:>8}  {name}{moved}",
+            wall(self.before),
+            wall(self.after),
+            change(x, y),
+            wre(self.before),
+            wre(self.after)
+        )
+    }
 }
 
 /// Segments by function, place and kinds of synchronisation; then without the kinds, which another schedule
@@ -99,26 +122,7 @@ pub fn text(a: &Picture, b: &Picture, most: usize) -> String {
         "before", "after", "change", "WRE", "WRE"
     );
     for p in all.iter().take(most) {
-        let (x, y) = p.wall();
-        let wre = |r: Option<&Row>| r.map_or("-".into(), |r| percent(r.segment.wre));
-        let wall = |r: Option<&Row>| r.map_or("-".into(), |r| seconds(r.wall_s));
-        let name = p.row().map_or(String::new(), |r| format!("{}  {}", r.name, r.at));
-        let moved = match (p.before, p.after) {
-            (Some(b), Some(a)) if a.at != b.at => format!(" (was {})", b.at),
-            (Some(b), Some(a)) if a.kind != b.kind => format!(" ({} -> {})", b.kind, a.kind),
-            (None, _) => " (only after)".into(),
-            (_, None) => " (only before)".into(),
-            _ => String::new(),
-        };
-        let _ = writeln!(
-            t,
-            "{:>10} {:>10} {:>9}  {:>8} {:>8}  {name}{moved}",
-            wall(p.before),
-            wall(p.after),
-            change(x, y),
-            wre(p.before),
-            wre(p.after)
-        );
+        let _ = writeln!(t, "{}", p.line());
     }
     notes(&mut t, a, b);
     if all.len() > most {

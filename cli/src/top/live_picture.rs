@@ -3,7 +3,7 @@
 
 use crate::report::picture::{Picture, Row};
 use crate::report::symbolizer::Places;
-use promp_report::live::{CellRead, Snapshot, ThreadRead};
+use promp_report::live::{CellRead, SegmentRead, Snapshot, ThreadRead};
 use promp_report::words::{Construct, State, Sync, schedule_word};
 use promp_report::{Report, Segment};
 use serde_json::{Value, json};
@@ -59,6 +59,64 @@ pub fn now_ns() -> u64 {
     t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64
 }
 
+/// What the threads have done in the segments since it was `before`: a row a thread.
+fn cells_since(before: &[Vec<CellRead>], now: &[Vec<CellRead>]) -> Vec<Vec<CellRead>> {
+    let row = |(t, row): (usize, &Vec<CellRead>)| {
+        let old = |s: usize| before.get(t).and_then(|r| r.get(s)).copied().unwrap_or_default();
+        row.iter().enumerate().map(|(s, c)| less(c, &old(s))).collect()
+    };
+    now.iter().enumerate().map(row).collect()
+}
+
+/// Segment `i` of `now`, with what was added since it was `old`, of it and of its column of `cells`.
+fn segment(now: &Snapshot, i: usize, old: &SegmentRead, cells: &[Vec<CellRead>]) -> Segment {
+    let s = &now.segments[i];
+    let list = |f: &dyn Fn(&CellRead) -> u64| -> Vec<f64> {
+        let team = (s.threads as usize).clamp(1, cells.len().max(1));
+        let all = cells.iter().map(|row| row.get(i).map_or(0.0, |c| f(c) as f64 * NS));
+        let all: Vec<f64> = all.collect();
+        let used = all.iter().rposition(|x| *x > 0.0).map_or(0, |p| p + 1);
+        all.into_iter().take(used.max(team)).collect()
+    };
+    let sum = |f: &dyn Fn(&CellRead) -> u64| {
+        cells.iter().filter_map(|r| r.get(i)).map(f).fold(0, u64::saturating_add)
+    };
+    let tp = s.tp_ns.saturating_sub(old.tp_ns) as f64 * NS;
+    let mean = s.mean_ns.saturating_sub(old.mean_ns) as f64 * NS;
+    let least = s.least_wait_ns.saturating_sub(old.least_wait_ns) as f64 * NS;
+    let stolen = sum(&|c| c.stolen_ns) as f64 * NS / s.threads.max(1) as f64;
+    let gain = (tp - mean).max(0.0);
+    let serial = s.construct == Construct::Serial as u64;
+    let cause = [("load_balance", gain), ("scheduling", least), ("stolen", stolen)]
+        .into_iter()
+        .max_by(|a, b| a.1.total_cmp(&b.1))
+        .filter(|c| c.1 > 0.0)
+        .map_or("", |c| c.0);
+    Segment {
+        from: Sync::from_code(s.from).map_or("?", Sync::word).into(),
+        to: Sync::from_code(s.to).map_or("?", Sync::word).into(),
+        construct: Construct::from_code(s.construct).map_or("?", Construct::word).into(),
+        schedule: schedule_word(s.schedule),
+        begin: now.site(s.begin_module, s.begin_offset),
+        end: now.site(s.end_module, s.end_offset),
+        level: u32::try_from(s.level).ok(),
+        threads: u32::try_from(s.threads).unwrap_or(u32::MAX),
+        visits: s.visits.saturating_sub(old.visits),
+        visits_again: s.visits_again,
+        iterations: sum(&|c| c.iterations),
+        chunks: sum(&|c| c.chunks),
+        busy_s: list(&|c| c.busy_ns),
+        wait_s: list(&|c| c.wait_ns),
+        runtime_s: list(&|c| c.runtime_ns),
+        stolen_s: list(&|c| c.stolen_ns),
+        wall_s: Some(s.wall_ns.saturating_sub(old.wall_ns) as f64 * NS),
+        tp_s: tp,
+        gain_s: gain,
+        cause: if serial { "serial".into() } else { cause.into() },
+        ..Segment::default()
+    }
+}
+
 /// Makes the picture of `now`, or of what happened since `before`.
 pub fn shown(
     pid: u32,
@@ -74,63 +132,10 @@ pub fn shown(
     let seconds = end.saturating_sub(from) as f64 * NS;
     let (old_segments, old_cells) =
         before.map_or((&[][..], &[][..]), |(s, _)| (&s.segments[..], &s.cells[..]));
-    let cells: Vec<Vec<CellRead>> = now
-        .cells
-        .iter()
-        .enumerate()
-        .map(|(t, row)| {
-            let old = |s: usize| old_cells.get(t).and_then(|r| r.get(s)).copied().unwrap_or_default();
-            row.iter().enumerate().map(|(s, c)| less(c, &old(s))).collect()
-        })
-        .collect();
-    let mut segments: Vec<Segment> = Vec::with_capacity(now.segments.len());
-    for (i, s) in now.segments.iter().enumerate() {
-        let old = old_segments.get(i).copied().unwrap_or_default();
-        let list = |f: &dyn Fn(&CellRead) -> u64| -> Vec<f64> {
-            let team = (s.threads as usize).clamp(1, cells.len().max(1));
-            let all = cells.iter().map(|row| row.get(i).map_or(0.0, |c| f(c) as f64 * NS));
-            let all: Vec<f64> = all.collect();
-            let used = all.iter().rposition(|x| *x > 0.0).map_or(0, |p| p + 1);
-            all.into_iter().take(used.max(team)).collect()
-        };
-        let sum = |f: &dyn Fn(&CellRead) -> u64| {
-            cells.iter().filter_map(|r| r.get(i)).map(f).fold(0, u64::saturating_add)
-        };
-        let tp = s.tp_ns.saturating_sub(old.tp_ns) as f64 * NS;
-        let mean = s.mean_ns.saturating_sub(old.mean_ns) as f64 * NS;
-        let least = s.least_wait_ns.saturating_sub(old.least_wait_ns) as f64 * NS;
-        let stolen = sum(&|c| c.stolen_ns) as f64 * NS / s.threads.max(1) as f64;
-        let gain = (tp - mean).max(0.0);
-        let serial = s.construct == Construct::Serial as u64;
-        let cause = [("load_balance", gain), ("scheduling", least), ("stolen", stolen)]
-            .into_iter()
-            .max_by(|a, b| a.1.total_cmp(&b.1))
-            .filter(|c| c.1 > 0.0)
-            .map_or("", |c| c.0);
-        segments.push(Segment {
-            from: Sync::from_code(s.from).map_or("?", Sync::word).into(),
-            to: Sync::from_code(s.to).map_or("?", Sync::word).into(),
-            construct: Construct::from_code(s.construct).map_or("?", Construct::word).into(),
-            schedule: schedule_word(s.schedule),
-            begin: now.site(s.begin_module, s.begin_offset),
-            end: now.site(s.end_module, s.end_offset),
-            level: u32::try_from(s.level).ok(),
-            threads: u32::try_from(s.threads).unwrap_or(u32::MAX),
-            visits: s.visits.saturating_sub(old.visits),
-            visits_again: s.visits_again,
-            iterations: sum(&|c| c.iterations),
-            chunks: sum(&|c| c.chunks),
-            busy_s: list(&|c| c.busy_ns),
-            wait_s: list(&|c| c.wait_ns),
-            runtime_s: list(&|c| c.runtime_ns),
-            stolen_s: list(&|c| c.stolen_ns),
-            wall_s: Some(s.wall_ns.saturating_sub(old.wall_ns) as f64 * NS),
-            tp_s: tp,
-            gain_s: gain,
-            cause: if serial { "serial".into() } else { cause.into() },
-            ..Segment::default()
-        });
-    }
+    let cells = cells_since(old_cells, &now.cells);
+    let old = |i: usize| old_segments.get(i).copied().unwrap_or_default();
+    let mut segments: Vec<Segment> =
+        (0..now.segments.len()).map(|i| segment(now, i, &old(i), &cells)).collect();
     let in_regions = |s: &Segment| s.construct != Construct::Serial.word();
     let all: f64 = segments.iter().filter(|s| in_regions(s)).map(|s| s.tp_s).sum();
     for s in segments.iter_mut().filter(|s| in_regions(s)) {

@@ -36,14 +36,14 @@ impl Machine<'_> {
         }
         let Some((low, end)) = self.hull(a, size)? else { return Ok(()) };
         let is_written = block(a, size, &self.counts)
-            .is_some_and(|b| self.written.contains(&b) || self.is_written_before(a, size, &b));
+            .is_some_and(|b| self.found.written.contains(&b) || self.is_written_before(a, size, &b));
         if !is_written {
             let new = (low as usize, end as usize);
-            match self.read.last_mut() {
+            match self.found.read.last_mut() {
                 Some(last) if new.0 <= last.1 && last.0 <= new.1 => {
                     *last = (last.0.min(new.0), last.1.max(new.1));
                 }
-                _ => self.read.push(new),
+                _ => self.found.read.push(new),
             }
         }
         Ok(())
@@ -54,7 +54,7 @@ impl Machine<'_> {
         let mut all: Option<Set> = None;
         for w in self.pending.iter().filter(|w| self.is_before(w, a, size).unwrap_or(false)) {
             if let Some(b) = block(&w.to, w.size, &w.counts) {
-                all.get_or_insert_with(|| self.written.clone()).add(b);
+                all.get_or_insert_with(|| self.found.written.clone()).add(b);
             }
         }
         all.is_some_and(|s| s.contains(b))
@@ -155,7 +155,7 @@ impl Machine<'_> {
 
     pub(crate) fn add(&mut self, w: &Write) {
         if let Some(b) = block(&w.to, w.size, &w.counts) {
-            if self.in_region { self.unsynced.add(b) } else { self.written.add(b) }
+            if self.in_region { self.found.unsynced.add(b) } else { self.found.written.add(b) }
         }
     }
 }

@@ -43,6 +43,45 @@ impl Machine<'_> {
         Ok(())
     }
 
+    /// The variables of a loop's header.
+    fn phis(&mut self, l: usize) -> Done<Vec<Phi>> {
+        let p = self.program;
+        let mut all = Vec::new();
+        for k in 0..p.offset(l + 10)? {
+            let at = l + 11 + 6 * k;
+            let (register, step, kind) = (p.word(at)?, p.word(at + 4)? as i64, p.kind(at + 5)?);
+            let first = if p.word(at + 1)? == 0 { UNKNOWN } else { self.operand(at + 2)? };
+            all.push(Phi { register, first, step, kind });
+        }
+        Ok(all)
+    }
+
+    /// The variables are what they are in any iteration of the loop at level `d`; `shared`: of a chunk.
+    fn begin_iterations(&mut self, all: &[Phi], shared: bool, d: usize) -> Done {
+        for p in all {
+            let v = if shared {
+                Self::of_iteration(p.first, p.step)
+            } else {
+                let mut v = p.first;
+                v.terms[d] = p.step;
+                v
+            };
+            self.set(p.register, v.fits(p.kind, &self.counts))?;
+        }
+        Ok(())
+    }
+
+    /// The variables are what they are after `n` iterations, as far as that is known.
+    fn end_iterations(&mut self, all: &[Phi], n: i64) -> Done {
+        for p in all {
+            let last = p.first.exact().and_then(|x| x.checked_add(p.step.checked_mul(n)?));
+            if let Some(x) = last {
+                self.set(p.register, Value::of(x).fits(p.kind, &[]))?;
+            }
+        }
+        Ok(())
+    }
+
     /// A loop, for all of its iterations; `sure`: it is executed in every one of those around.
     fn summary(&mut self, l: usize, sure: bool) -> Done {
         self.step()?;
@@ -53,40 +92,19 @@ impl Machine<'_> {
         let (header, at_end) = (p.offset(l + 1)?, p.word(l + 2)? != 0);
         let (op, t) = (Op::of(p.word(l + 3)?).ok_or(End)?, p.kind(l + 4)?);
         let (counter, plus) = (p.word(l + 5)?, p.word(l + 6)? as i64);
-        let phis = p.offset(l + 10)?;
         let clock = self.clock;
-        let mut all = Vec::new();
-        for k in 0..phis {
-            let at = l + 11 + 6 * k;
-            let (register, step, kind) = (p.word(at)?, p.word(at + 4)? as i64, p.kind(at + 5)?);
-            let first = if p.word(at + 1)? == 0 { UNKNOWN } else { self.operand(at + 2)? };
-            all.push(Phi { register, first, step, kind });
-        }
+        let all = self.phis(l)?;
         let init = all.iter().find(|p| p.register == counter).ok_or(End)?;
         // Those of a chunk, whichever it is.
         let bound = self.operand(l + 7)?;
         let shared = self
             .iterations(d, (init.first, init.step), op, bound)
             .filter(|_| at_end && plus == init.step && (t.bits >= 32 && t.signed));
-        let begin = |m: &mut Self| -> Done {
-            for p in &all {
-                let v = match shared {
-                    Some(_) => Self::of_iteration(p.first, p.step),
-                    None => {
-                        let mut v = p.first;
-                        v.terms[d] = p.step;
-                        v
-                    }
-                };
-                m.set(p.register, v.fits(p.kind, &m.counts))?;
-            }
-            Ok(())
-        };
         self.ids += 1;
         // Where its iterations are whose is not known, nobody's are the same.
         self.around.push(Around { id: self.ids, shared: self.levels_of_chunk() == d && d > 0 });
         self.counts.push(1);
-        begin(self)?;
+        self.begin_iterations(&all, shared.is_some(), d)?;
         if !at_end {
             let dry = core::mem::replace(&mut self.dry, true);
             let code = p.offset(header)?;
@@ -104,7 +122,7 @@ impl Machine<'_> {
             }
         };
         self.counts[d] = n.max(1);
-        begin(self)?;
+        self.begin_iterations(&all, shared.is_some(), d)?;
         if !at_end {
             let code = p.offset(header)?;
             self.instructions(code, sure, true)?;
@@ -113,17 +131,14 @@ impl Machine<'_> {
             }
         }
         if n > 0 {
-            self.items(l + 11 + 6 * phis, sure)?;
+            self.items(l + 11 + 6 * all.len(), sure)?;
         }
         self.around.pop();
         self.counts.pop();
         self.forget_since(clock)?;
         self.forget_cells(clock);
-        for p in all {
-            let last = p.first.exact().and_then(|x| x.checked_add(p.step.checked_mul(n)?));
-            if let Some(x) = last.filter(|_| !at_end) {
-                self.set(p.register, Value::of(x).fits(p.kind, &[]))?;
-            }
+        if !at_end {
+            self.end_iterations(&all, n)?;
         }
         Ok(())
     }

@@ -45,6 +45,16 @@ pub(crate) struct Write {
 /// Reads the program's memory.
 pub(crate) type Memory<'a> = &'a dyn Fn(usize, &mut [u8]) -> bool;
 
+/// What is known of the program's memory.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// What is written: by now, from the next barrier on.
+    pub written: Set,
+    pub unsynced: Set,
+    /// What is read before.
+    pub read: Vec<(usize, usize)>,
+}
+
 pub(crate) struct Machine<'a> {
     pub program: Program<'a>,
     slots: &'a [Option<u64>],
@@ -63,11 +73,7 @@ pub(crate) struct Machine<'a> {
     /// Where the loop that is looked at has loaded what must be the same each time.
     pub loaded: Vec<(i64, i64)>,
     pub pending: Vec<Write>,
-    /// What is written: by now, from the next barrier on.
-    pub written: Set,
-    pub unsynced: Set,
-    /// What is read before.
-    pub read: Vec<(usize, usize)>,
+    pub found: Found,
     pub in_region: bool,
     pub apart: Option<Apart>,
     locals: i64,
@@ -93,9 +99,7 @@ pub fn dead(program: &[u64], slots: &[Option<u64>], least: i64, memory: Memory) 
         cells: Vec::new(),
         loaded: Vec::new(),
         pending: Vec::new(),
-        written: Set::default(),
-        unsynced: Set::default(),
-        read: Vec::new(),
+        found: Found::default(),
         in_region: false,
         apart: None,
         locals: LOCALS,
@@ -132,13 +136,13 @@ impl Machine<'_> {
 
     fn result(mut self, least: i64) -> Vec<(usize, usize)> {
         // Whoever reads what another thread writes waits for a barrier first.
-        let mut unsynced = core::mem::take(&mut self.unsynced);
-        self.written.take(&mut unsynced);
+        let mut unsynced = core::mem::take(&mut self.found.unsynced);
+        self.found.written.take(&mut unsynced);
         let mut all = Vec::new();
-        for b in self.written.iter() {
+        for b in self.found.written.iter() {
             b.pieces(least, PIECES, |start, end| all.push((start as usize, end as usize)));
         }
-        ranges::without(&ranges::ordered(all), &ranges::ordered(self.read))
+        ranges::without(&ranges::ordered(all), &ranges::ordered(self.found.read))
     }
 
     fn slot(&self, k: u64) -> Done<Value> {

@@ -88,42 +88,7 @@ impl Machine<'_> {
                     self.set(p.word(at + 1)?, UNKNOWN)?;
                     2
                 }
-                is::Load => {
-                    let (t, size, a) = (p.kind(at + 2)?, p.word(at + 3)? as i64, self.operand(at + 4)?);
-                    if once_more && self.around.len().checked_sub(1).is_some_and(|d| a.terms[d] != 0) {
-                        return Err(End);
-                    }
-                    self.reads(&a, size)?;
-                    let register = p.word(at + 1)?;
-                    if register != FORESIGHT_NONE {
-                        let v = self.load(&a, size, t)?;
-                        self.set(register, v)?;
-                    }
-                    6
-                }
-                is::Store => {
-                    let (size, ours) = (p.word(at + 1)? as i64, p.word(at + 2)? != 0);
-                    let (to, value) = (self.operand(at + 3)?, self.operand(at + 5)?);
-                    self.write(&to, size, (ours, sure), Some(value).filter(|_| size <= 8))?;
-                    7
-                }
-                is::Fill => {
-                    let (ours, to) = (p.word(at + 1)? != 0, self.operand(at + 2)?);
-                    let n = self.bytes(at + 4)?;
-                    if n > 0 {
-                        self.write(&to, n, (ours, sure), None)?;
-                    }
-                    6
-                }
-                is::Copy => {
-                    let (ours, all) = (p.word(at + 1)? != 0, self.operands(at + 2, 2)?);
-                    let n = self.bytes(at + 6)?;
-                    if n > 0 {
-                        self.reads(&all[1], n)?;
-                        self.write(&all[0], n, (ours, sure), None)?;
-                    }
-                    8
-                }
+                is::Load | is::Store | is::Fill | is::Copy => self.memory_access(at, sure, once_more)?,
                 // What a header's functions read when the loop ends is not looked at.
                 is::Call if !once_more => {
                     let n = p.offset(at + 3)?;
@@ -135,39 +100,94 @@ impl Machine<'_> {
                     }
                     4 + 2 * n
                 }
-                is::Region => {
-                    self.region(p.offset(at + 1)?, self.operand(at + 2)?)?;
-                    4
-                }
-                is::Start => {
-                    let bounds = [self.operand(at + 2)?, self.operand(at + 4)?, self.operand(at + 6)?];
-                    let to = [self.operand(at + 8)?, self.operand(at + 10)?];
-                    let any = self.start(bounds, to, (p.offset(at + 12)?, p.offset(at + 13)?))?;
-                    self.set(p.word(at + 1)?, Value::of(any.into()))?;
-                    14
-                }
-                is::Next => {
-                    self.next(p.offset(at + 2)?, p.offset(at + 3)?)?;
-                    self.set(p.word(at + 1)?, Value::of(0))?;
-                    4
-                }
-                is::End => {
-                    self.end(p.word(at + 1)? != 0)?;
-                    2
-                }
-                is::Barrier => {
-                    self.barrier()?;
-                    1
-                }
-                is::Single => {
-                    self.single(p.offset(at + 2)?)?;
-                    self.set(p.word(at + 1)?, Value::of(1))?;
-                    3
+                is::Region | is::Start | is::Next | is::End | is::Barrier | is::Single => {
+                    self.together(at)?
                 }
                 is::Jump | is::Test | is::Return => return Ok(at),
                 _ => return Err(End),
             };
         }
+    }
+
+    /// The instruction at `at`, which reads or writes memory: how long it is.
+    fn memory_access(&mut self, at: usize, sure: bool, once_more: bool) -> Done<usize> {
+        let p = self.program;
+        Ok(match p.instruction(at)? {
+            is::Load => {
+                let (t, size, a) = (p.kind(at + 2)?, p.word(at + 3)? as i64, self.operand(at + 4)?);
+                if once_more && self.around.len().checked_sub(1).is_some_and(|d| a.terms[d] != 0) {
+                    return Err(End);
+                }
+                self.reads(&a, size)?;
+                let register = p.word(at + 1)?;
+                if register != FORESIGHT_NONE {
+                    let v = self.load(&a, size, t)?;
+                    self.set(register, v)?;
+                }
+                6
+            }
+            is::Store => {
+                let (size, ours) = (p.word(at + 1)? as i64, p.word(at + 2)? != 0);
+                let (to, value) = (self.operand(at + 3)?, self.operand(at + 5)?);
+                self.write(&to, size, (ours, sure), Some(value).filter(|_| size <= 8))?;
+                7
+            }
+            is::Fill => {
+                let (ours, to) = (p.word(at + 1)? != 0, self.operand(at + 2)?);
+                let n = self.bytes(at + 4)?;
+                if n > 0 {
+                    self.write(&to, n, (ours, sure), None)?;
+                }
+                6
+            }
+            is::Copy => {
+                let (ours, all) = (p.word(at + 1)? != 0, self.operands(at + 2, 2)?);
+                let n = self.bytes(at + 6)?;
+                if n > 0 {
+                    self.reads(&all[1], n)?;
+                    self.write(&all[0], n, (ours, sure), None)?;
+                }
+                8
+            }
+            _ => return Err(End),
+        })
+    }
+
+    /// The instruction at `at`, of what the threads of a team do together: how long it is.
+    fn together(&mut self, at: usize) -> Done<usize> {
+        let p = self.program;
+        Ok(match p.instruction(at)? {
+            is::Region => {
+                self.region(p.offset(at + 1)?, self.operand(at + 2)?)?;
+                4
+            }
+            is::Start => {
+                let bounds = [self.operand(at + 2)?, self.operand(at + 4)?, self.operand(at + 6)?];
+                let to = [self.operand(at + 8)?, self.operand(at + 10)?];
+                let any = self.start(bounds, to, (p.offset(at + 12)?, p.offset(at + 13)?))?;
+                self.set(p.word(at + 1)?, Value::of(any.into()))?;
+                14
+            }
+            is::Next => {
+                self.next(p.offset(at + 2)?, p.offset(at + 3)?)?;
+                self.set(p.word(at + 1)?, Value::of(0))?;
+                4
+            }
+            is::End => {
+                self.end(p.word(at + 1)? != 0)?;
+                2
+            }
+            is::Barrier => {
+                self.barrier()?;
+                1
+            }
+            is::Single => {
+                self.single(p.offset(at + 2)?)?;
+                self.set(p.word(at + 1)?, Value::of(1))?;
+                3
+            }
+            _ => return Err(End),
+        })
     }
 
     fn bytes(&self, at: usize) -> Done<i64> {

@@ -73,8 +73,8 @@ impl Machine<'_> {
 
     pub(crate) fn barrier(&mut self) -> Done {
         self.is_together()?;
-        let mut unsynced = core::mem::take(&mut self.unsynced);
-        self.written.take(&mut unsynced);
+        let mut unsynced = core::mem::take(&mut self.found.unsynced);
+        self.found.written.take(&mut unsynced);
         Ok(())
     }
 

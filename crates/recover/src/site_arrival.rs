@@ -4,7 +4,7 @@
 use super::visits::{self, When};
 use crate::ckpt::checkpoint_site;
 use crate::ckpt::dead_memory_claims::{Claims, Range};
-use crate::ckpt::keep;
+use crate::ckpt::keep::{self, Keep};
 use crate::ckpt::request_protocol::AWAY;
 use crate::ckpt::seats::Seat;
 use crate::ckpt::site_choice::Advice;
@@ -35,6 +35,11 @@ fn said(thr: &Thread) -> &'static Claims {
     })
 }
 
+/// Where the keeper is told whether `thr` stands at a place.
+fn standing(thr: &Thread) -> &'static AtomicU32 {
+    seat_of(thr).map_or(&NOBODYS, |s| &s.standing)
+}
+
 /// The seat of `thr`.
 fn seat_of(thr: &Thread) -> Option<&'static Seat> {
     keep::numbered(thr.seat_number.get())
@@ -61,8 +66,7 @@ fn region_ended(told: &Told) {
     let last = k.last_ns().max(k.place.asked_ns.load(Relaxed));
     if now.saturating_sub(last) >= interval_ns && seat_of(thr).is_some() {
         k.place.asked_ns.store(now, Relaxed);
-        let seat = || seat_of(thr).map_or(&NOBODYS, |s| &s.standing);
-        checkpoint_site::stand(k, seat, (1, u64::MAX), || thr.pending.load(Relaxed) == 0);
+        checkpoint_site::stand(k, || standing(thr), (1, u64::MAX), || thr.pending.load(Relaxed) == 0);
     }
 }
 
@@ -132,48 +136,76 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
         // In a region a visit is named one ahead.
         visits::note(at, dead, (now, k.last_ns()), interval_ns, !in_team || visit > 1)
     });
-    let advise = |now_ns: u64| {
+    let arrival = Arrival { k, thr, said, at: (!in_team).then_some(at), number, interval_ns, now };
+    let advice = arrival.advise(now);
+    if k.place.in_serial.load(Relaxed) != 0 && thr.is_in_region() {
+        said.forget();
+        return true;
+    }
+    if in_team {
+        arrival.stand_with_team(team.primary.region.get() << VISIT_BITS | visit, advice);
+    } else if advice.here {
+        checkpoint_site::stand(k, || standing(thr), (1, u64::MAX), || thr.pending.load(Relaxed) == 0);
+        arrival.stood();
+    }
+    said.forget();
+    true
+}
+
+/// A thread at a place.
+struct Arrival {
+    k: &'static Keep,
+    thr: &'static Thread,
+    said: &'static Claims,
+    /// Where, if the thread is alone.
+    at: Option<usize>,
+    /// The visit's, if it is the first thread's.
+    number: Option<u64>,
+    interval_ns: u64,
+    /// When it came.
+    now: u64,
+}
+
+impl Arrival {
+    /// Shall it stand here, or at the next place?
+    fn advise(&self, now_ns: u64) -> Advice {
+        let &Self { k, said, interval_ns, .. } = self;
         let last_ns = k.last_ns();
         let own = said.places.advise(now_ns, last_ns.saturating_add(interval_ns), interval_ns);
         let lead_ns = said.places.lead_ns(interval_ns);
-        match number {
+        match self.number {
             _ if !visits::is_planned() => own,
             Some(n) => {
                 let when = When { now_ns, last_ns, interval_ns, lead_ns };
-                visits::advise(n, (!in_team).then_some(at), own, when)
+                visits::advise(n, self.at, own, when)
             }
             None if visits::next_is_left() => own,
             // The first thread names it.
             None => Advice { next: false, ..own },
         }
-    };
-    let mut advice = advise(now);
-    if k.place.in_serial.load(Relaxed) != 0 && thr.is_in_region() {
-        said.forget();
-        return true;
     }
-    let is_stopped = || thr.pending.load(Relaxed) != 0;
-    let seat = || seat_of(thr).map_or(&NOBODYS, |s| &s.standing);
-    // Was a copy made while it stood?
-    let stood = || {
-        let lead_ns = k.place.copied_ns.load(Relaxed).checked_sub(now);
-        said.places.stood(time::now_ns().saturating_sub(now), lead_ns);
+
+    /// Was a copy made while it stood?
+    fn stood(&self) -> bool {
+        let lead_ns = self.k.place.copied_ns.load(Relaxed).checked_sub(self.now);
+        self.said.places.stood(time::now_ns().saturating_sub(self.now), lead_ns);
         lead_ns.is_some()
-    };
-    if !in_team {
-        if advice.here {
-            checkpoint_site::stand(k, seat, (1, u64::MAX), || !is_stopped());
-            stood();
-        }
-    } else {
-        let here = team.primary.region.get() << VISIT_BITS | visit;
+    }
+
+    /// Visit `here` of its team: it stands if that is the one that was named, and names the next one if that
+    /// is advised.
+    fn stand_with_team(&self, here: u64, mut advice: Advice) {
+        let &Self { k, thr, interval_ns, now, .. } = self;
         if k.place.target.load(Relaxed) == here {
             let patience = (interval_ns / PATIENCE_PART).min(PATIENCE_NS);
-            checkpoint_site::stand(k, seat, (team.size(), now + patience), || {
-                !is_stopped() && k.place.target.load(Relaxed) == here
-            });
+            checkpoint_site::stand(
+                k,
+                || standing(thr),
+                (thr.team().size(), now + patience),
+                || thr.pending.load(Relaxed) == 0 && k.place.target.load(Relaxed) == here,
+            );
             // The next visit may be the last one that is in time for the next checkpoint.
-            let next = stood() && advise(time::now_ns()).next;
+            let next = self.stood() && self.advise(time::now_ns()).next;
             advice = Advice { here: false, next };
         }
         let target = k.place.target.load(Relaxed);
@@ -182,6 +214,4 @@ pub fn visit(thr: &'static Thread, at: usize) -> bool {
             let _ = k.place.target.compare_exchange(target, here + 1, Relaxed, Relaxed);
         }
     }
-    said.forget();
-    true
 }

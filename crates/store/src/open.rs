@@ -9,6 +9,7 @@ use crate::sys::syscall::high;
 use crate::sys::time;
 use crate::undo_names::era_of;
 use promp_image::{self as image, PAGE};
+use std::ffi::CStr;
 use std::io::Read;
 use std::os::fd::IntoRawFd;
 use std::path::Path;
@@ -20,6 +21,13 @@ const ROOM: &[u8] = image::end_record::ASIDE.to_bytes();
 /// The names in an open directory.
 fn names(dir: i32) -> Vec<String> {
     sys::maps::names(&c(Path::new(&format!("/proc/thread-self/fd/{dir}"))))
+}
+
+/// Opens a file of ours in an open directory, or makes it; `more` flags. A descriptor or an error.
+fn open_or_make(dir: i32, name: &CStr, more: i32) -> isize {
+    let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC;
+    // SAFETY: a C string.
+    unsafe { sys!(libc::SYS_openat, dir, name.as_ptr(), flags | more, 0o600) }
 }
 
 impl Store {
@@ -35,12 +43,8 @@ impl Store {
                 return Err(problem("cannot make the directory", dir, r));
             }
             let dir_fd = high(image::open_directory(dir)?.into_raw_fd() as isize);
-            let open = |name: &core::ffi::CStr, more: i32| {
-                let flags = libc::O_RDWR | libc::O_CREAT | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-                sys!(libc::SYS_openat, dir_fd, name.as_ptr(), flags | more, 0o600)
-            };
-            let file = |name: &core::ffi::CStr| {
-                let r = open(name, 0);
+            let file = |name: &CStr| {
+                let r = open_or_make(dir_fd, name, 0);
                 if r < 0 {
                     Err(problem("cannot write to", &dir.join(name.to_str().unwrap_or("")), r))
                 } else {
@@ -49,19 +53,9 @@ impl Store {
             };
             let lock = file(c"lock")?;
             // The process that is to be continued may be about to die.
-            let until = time::now_ns() + if from.is_some() { 1_000_000_000 } else { 0 };
-            while sys!(libc::SYS_flock, lock, libc::LOCK_EX | libc::LOCK_NB) < 0 {
-                if time::now_ns() < until {
-                    sys::syscall::sched_yield();
-                    continue;
-                }
-                let by = Self::holder(dir).map_or(String::new(), |pid| format!(" ({pid})"));
-                return Err(format!("{} is in use by another process{by}", dir.display()));
-            }
-            let pid = format!("{:<10}\n", sys::syscall::getpid());
-            sys!(libc::SYS_pwrite64, lock, pid.as_ptr(), pid.len(), 0);
+            Self::take(lock, dir, if from.is_some() { 1_000_000_000 } else { 0 })?;
             let pages = file(c"pages")?;
-            let direct = high(open(c"pages", libc::O_DIRECT));
+            let direct = high(open_or_make(dir_fd, c"pages", libc::O_DIRECT));
             let sums = file(&c(Path::new(image::SUMS)))?;
             let mut s = Self {
                 dir: dir.into(),
@@ -84,23 +78,7 @@ impl Store {
                 from_ready: 0,
             };
             let (number, era, index) = from.unwrap_or_default();
-            let mut older: Vec<u64> = Vec::new();
-            for name in names(dir_fd) {
-                let Some(g) = name.strip_prefix("gen-").and_then(|n| n.parse().ok()) else {
-                    let of_a_run = era_of(&name).is_some() || name == image::end_record::FILE;
-                    // Room for the end record stays.
-                    let aside = name.starts_with("new-") && (number == 0 || name.as_bytes() != ROOM);
-                    if aside || (number == 0 && of_a_run) {
-                        s.unlink(&name);
-                    }
-                    continue;
-                };
-                match g {
-                    _ if g < number => older.push(g),
-                    _ if g > number || number == 0 => s.unlink(&name),
-                    _ => {}
-                }
-            }
+            let older = s.tidy(number);
             if number == 0 {
                 s.slots.cut(0);
                 sys!(libc::SYS_ftruncate, sums, 0);
@@ -113,6 +91,48 @@ impl Store {
             s.accept(index);
             Ok(s)
         }
+    }
+
+    /// Locks `dir` by its file `lock`, in which the process stands then. It waits `patience_ns` for another.
+    fn take(lock: i32, dir: &Path, patience_ns: u64) -> Result<(), Problem> {
+        let until = time::now_ns() + patience_ns;
+        // SAFETY (all calls): a text and a descriptor of ours.
+        unsafe {
+            while sys!(libc::SYS_flock, lock, libc::LOCK_EX | libc::LOCK_NB) < 0 {
+                if time::now_ns() < until {
+                    sys::syscall::sched_yield();
+                    continue;
+                }
+                let by = Self::holder(dir).map_or(String::new(), |pid| format!(" ({pid})"));
+                return Err(format!("{} is in use by another process{by}", dir.display()));
+            }
+            let pid = format!("{:<10}\n", sys::syscall::getpid());
+            sys!(libc::SYS_pwrite64, lock, pid.as_ptr(), pid.len(), 0);
+        }
+        Ok(())
+    }
+
+    /// Removes what an earlier process left, but the generation `number` (0: none goes on) and older ones:
+    /// which these are.
+    fn tidy(&self, number: u64) -> Vec<u64> {
+        let mut older: Vec<u64> = Vec::new();
+        for name in names(self.dir_fd) {
+            let Some(g) = name.strip_prefix("gen-").and_then(|n| n.parse().ok()) else {
+                let of_a_run = era_of(&name).is_some() || name == image::end_record::FILE;
+                // Room for the end record stays.
+                let aside = name.starts_with("new-") && (number == 0 || name.as_bytes() != ROOM);
+                if aside || (number == 0 && of_a_run) {
+                    self.unlink(&name);
+                }
+                continue;
+            };
+            match g {
+                _ if g < number => older.push(g),
+                _ if g > number || number == 0 => self.unlink(&name),
+                _ => {}
+            }
+        }
+        older
     }
 
     /// The process that writes to `dir`, or the last one that did.
@@ -142,12 +162,7 @@ impl Store {
         let path = self.dir.join("state");
         // SAFETY: a file of ours, mapped where nothing else is.
         unsafe {
-            let flags = libc::O_RDWR
-                | libc::O_CREAT
-                | libc::O_NOFOLLOW
-                | libc::O_CLOEXEC
-                | if fresh { libc::O_TRUNC } else { 0 };
-            let fd = sys!(libc::SYS_openat, self.dir_fd, c"state".as_ptr(), flags, 0o600);
+            let fd = open_or_make(self.dir_fd, c"state", if fresh { libc::O_TRUNC } else { 0 });
             if fd < 0 {
                 return Err(problem("cannot write to", &path, fd));
             }

@@ -33,6 +33,11 @@ impl Pair<'_> {
         format!("{}={}: expected {what}", self.key, self.value)
     }
 
+    /// What the value means, if it is one of `words`.
+    pub(crate) fn among<T: Copy>(&self, words: &[(&str, T)]) -> Option<T> {
+        words.iter().find(|word| word.0 == self.value).map(|word| word.1)
+    }
+
     /// A number.
     pub(crate) fn number(&self) -> Result<u64, String> {
         quantities::number(self.value).ok_or_else(|| self.wrong("a number"))

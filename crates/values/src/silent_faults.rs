@@ -93,6 +93,63 @@ pub struct Fault {
     pub seed: u64,
 }
 
+impl Fault {
+    /// It is as `pair` says.
+    fn set(&mut self, pair: &Pair) -> Result<(), String> {
+        let Pair { key, value } = *pair;
+        let wrong = |what: &str| pair.wrong(what);
+        let number = quantities::number(value);
+        match key {
+            "kernel" => {
+                self.kernel = match number {
+                    Some(n) if n > 0 => Kernel::From(n),
+                    None if !value.is_empty() => Kernel::Named(value.to_string()),
+                    _ => return Err(wrong("a number from 1 or a glob of names")),
+                }
+            }
+            "block" => {
+                let words = [("largest", Hit::Largest), ("written", Hit::Written), ("copy", Hit::Copy)];
+                let numbered = number.map(|n| Hit::Number(n as usize));
+                let hit = pair.among(&words).or(numbered);
+                self.block = hit.ok_or_else(|| wrong("largest, written, copy or a number"))?;
+            }
+            "bit" if value == "random" => self.bit = None,
+            "bit" => {
+                let n = number.filter(|&n| n < 8);
+                self.bit = Some(n.ok_or_else(|| wrong("0 to 7 or random"))? as u32);
+            }
+            "pattern" => {
+                use Pattern::{Bit, Two, Warp, Word};
+                let words = [("bit", Bit), ("two", Two), ("word", Word), ("warp", Warp)];
+                self.pattern = pair.among(&words).ok_or_else(|| wrong("bit, two, word or warp"))?;
+            }
+            "run" => {
+                let words = [("first", Run::First), ("again", Run::Again), ("both", Run::Both)];
+                self.run = pair.among(&words).ok_or_else(|| wrong("first, again or both"))?;
+            }
+            "where" => {
+                let words = [("device", false), ("chunk", true)];
+                self.chunk = pair.among(&words).ok_or_else(|| wrong("device or chunk"))?;
+            }
+            "cpu" => {
+                let n = number.and_then(|n| u32::try_from(n).ok());
+                self.cpu = Some(n.ok_or_else(|| wrong("a CPU's number"))?);
+            }
+            "nth" => self.nth = pair.least_one("a number from 1")?,
+            "count" => self.count = pair.least_one("a number from 1")?,
+            "mtbf" => self.mtbf_ns = Some(pair.mean_ns()?),
+            "seed" => self.seed = pair.number()?,
+            _ => {
+                return Err(format!(
+                    "unknown key \"{key}\"; sdc accepts kernel, block, bit, pattern, run, where, cpu, nth, \
+                     count, mtbf, seed"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Takes the silent errors out of a specification: those, and what is left of it.
 pub fn split(spec: &str) -> Result<(Vec<Fault>, Option<String>), String> {
     let of = |f: &str| f.trim() == "sdc" || f.trim().starts_with("sdc@");
@@ -119,73 +176,8 @@ fn fault(text: &str) -> Result<Fault, String> {
     let mut seen: Vec<&str> = Vec::new();
     for pair in text.split_once('@').into_iter().flat_map(|(_, keys)| pairs(keys)) {
         let pair = pair?;
-        let Pair { key, value } = pair;
-        seen.push(key);
-        let wrong = |what: &str| pair.wrong(what);
-        let least_one = || pair.least_one("a number from 1");
-        match key {
-            "kernel" => {
-                f.kernel = match quantities::number(value) {
-                    Some(0) => return Err(wrong("a number from 1 or a glob of names")),
-                    Some(n) => Kernel::From(n),
-                    None if value.is_empty() => return Err(wrong("a number from 1 or a glob of names")),
-                    None => Kernel::Named(value.to_string()),
-                }
-            }
-            "block" => {
-                f.block = match value {
-                    "largest" => Hit::Largest,
-                    "written" => Hit::Written,
-                    "copy" => Hit::Copy,
-                    _ => Hit::Number(
-                        quantities::number(value)
-                            .ok_or_else(|| wrong("largest, written, copy or a number"))?
-                            as usize,
-                    ),
-                }
-            }
-            "bit" if value == "random" => f.bit = None,
-            "bit" => {
-                let n = quantities::number(value).filter(|&n| n < 8);
-                f.bit = Some(n.ok_or_else(|| wrong("0 to 7 or random"))? as u32);
-            }
-            "pattern" => {
-                f.pattern = match value {
-                    "bit" => Pattern::Bit,
-                    "two" => Pattern::Two,
-                    "word" => Pattern::Word,
-                    "warp" => Pattern::Warp,
-                    _ => return Err(wrong("bit, two, word or warp")),
-                }
-            }
-            "run" => {
-                f.run = match value {
-                    "first" => Run::First,
-                    "again" => Run::Again,
-                    "both" => Run::Both,
-                    _ => return Err(wrong("first, again or both")),
-                }
-            }
-            "where" => match value {
-                "device" => {}
-                "chunk" => f.chunk = true,
-                _ => return Err(wrong("device or chunk")),
-            },
-            "cpu" => {
-                let n = quantities::number(value).and_then(|n| u32::try_from(n).ok());
-                f.cpu = Some(n.ok_or_else(|| wrong("a CPU's number"))?);
-            }
-            "nth" => f.nth = least_one()?,
-            "count" => f.count = least_one()?,
-            "mtbf" => f.mtbf_ns = Some(pair.mean_ns()?),
-            "seed" => f.seed = pair.number()?,
-            _ => {
-                return Err(format!(
-                    "unknown key \"{key}\"; sdc accepts kernel, block, bit, pattern, run, where, cpu, nth, \
-                     count, mtbf, seed"
-                ));
-            }
-        }
+        seen.push(pair.key);
+        f.set(&pair)?;
     }
     if f.mtbf_ns.is_some() && seen.iter().any(|k| ["kernel", "nth"].contains(k)) {
         return Err("mtbf strikes at random times: kernel and nth do not go with it".into());

@@ -38,9 +38,12 @@ impl Kind {
             Kind::Ended => "ended",
         }
     }
+    /// Those that can be asked for.
+    const ALL: [Kind; 5] = [Kind::Kill, Kind::Crash, Kind::Hang, Kind::MemErr, Kind::Die];
+
     /// The kind with this number.
     pub fn from_u32(n: u32) -> Option<Kind> {
-        [Kind::Kill, Kind::Crash, Kind::Hang, Kind::MemErr, Kind::Die].into_iter().find(|k| *k as u32 == n)
+        Self::ALL.into_iter().find(|k| *k as u32 == n)
     }
 }
 
@@ -110,14 +113,8 @@ fn fault(text: &str) -> Result<Fault, String> {
         Some((k, rest)) => (k.trim(), Some(rest)),
         None => (text, None),
     };
-    let kind = match kind {
-        "kill" => Kind::Kill,
-        "crash" => Kind::Crash,
-        "hang" => Kind::Hang,
-        "die" => Kind::Die,
-        "memerr" => Kind::MemErr,
-        k => return Err(format!("unknown kind \"{k}\"; accepted are kill, crash, hang, memerr, die, sdc")),
-    };
+    let unknown = || format!("unknown kind \"{kind}\"; accepted are kill, crash, hang, memerr, die, sdc");
+    let kind = Kind::ALL.into_iter().find(|k| k.name() == kind).ok_or_else(unknown)?;
     let mut f = Fault {
         kind,
         thread: None,

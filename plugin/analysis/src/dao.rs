@@ -149,6 +149,17 @@ fn own(name: &str, region: usize, how: Sharing) -> String {
     }
 }
 
+/// Region numbers follow the text: the first one of each of `nodes`, from `id` on, which is behind them then.
+/// For whoever walks backwards.
+fn starts(nodes: &[Node], id: &mut usize) -> Vec<usize> {
+    let start = |n: &Node| {
+        let at = *id;
+        *id += count(n);
+        at
+    };
+    nodes.iter().map(start).collect()
+}
+
 struct Solver {
     role: Role,
     live: Live,
@@ -176,16 +187,7 @@ impl Solver {
                 live
             }
             Node::Sequence(v) => {
-                // Region numbers follow the text: count them forwards, walk backwards.
-                let starts: Vec<usize> = v
-                    .iter()
-                    .map(|n| {
-                        let at = *id;
-                        *id += count(n);
-                        at
-                    })
-                    .collect();
-                for (n, at) in v.iter().zip(starts).rev() {
+                for (n, at) in v.iter().zip(starts(v, id)).rev() {
                     live = self.before(n, live, names, &mut { at });
                 }
                 live

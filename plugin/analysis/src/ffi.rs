@@ -97,17 +97,13 @@ unsafe fn slice<'a, T>(p: *const T, n: usize) -> &'a [T] {
     unsafe { core::slice::from_raw_parts(p, n) }
 }
 
-/// Decides on a segment. Its `save` is called for each write whose old value must be saved, and `pair` for
-/// each exposed read and write that may meet, at least one of them assumed.
+/// The segment that `s` describes.
 ///
 /// # Safety
 /// All pointers are valid for their counts, node and place numbers in range, texts end in zero.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVerdict) {
+unsafe fn segment(s: &CSegment) -> Segment {
     // SAFETY: by the caller's promise.
-    let (s, out) = unsafe { (&*s, &mut *out) };
-    // SAFETY: likewise.
-    let segment = unsafe {
+    unsafe {
         Segment {
             graph: Graph::new(
                 s.nodes,
@@ -141,7 +137,20 @@ pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVe
                 .collect(),
             asks: slice(s.asks, s.ask_count).iter().map(|&n| n as usize).collect(),
         }
-    };
+    }
+}
+
+/// Decides on a segment. Its `save` is called for each write whose old value must be saved, and `pair` for
+/// each exposed read and write that may meet, at least one of them assumed.
+///
+/// # Safety
+/// All pointers are valid for their counts, node and place numbers in range, texts end in zero.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn promp_analysis_decide(s: *const CSegment, out: *mut CVerdict) {
+    // SAFETY: by the caller's promise.
+    let (s, out) = unsafe { (&*s, &mut *out) };
+    // SAFETY: likewise.
+    let segment = unsafe { segment(s) };
     let aliases = |a: u32, b: u32| (s.may_overlap)(s.context, a, b);
     for (r, w) in replay::pairs(&segment, &aliases) {
         (s.pair)(s.context, r as u32, w as u32);

@@ -85,6 +85,23 @@ public:
     return to;
   }
 
+  /// Gives the blocks behind `from`, up to `meet`, to `f`.
+  template <class Each> void between (basic_block from, basic_block meet, Each f)
+  {
+    std::set<basic_block> seen;
+    std::vector<basic_block> todo = behind (from);
+    while (!todo.empty ())
+      {
+        basic_block bb = todo.back ();
+        todo.pop_back ();
+        if (bb == meet || bb == EXIT_BLOCK_PTR_FOR_FN (fn_) || !seen.insert (bb).second)
+          continue;
+        f (bb);
+        for (basic_block to : behind (bb))
+          todo.push_back (to);
+      }
+  }
+
 private:
   void number (basic_block from)
   {
@@ -128,6 +145,32 @@ private:
   std::map<basic_block, basic_block> next_;
 };
 
+std::string name (tree t)
+{
+  tree base = t;
+  while (handled_component_p (base) || TREE_CODE (base) == MEM_REF || TREE_CODE (base) == ADDR_EXPR)
+    base = TREE_OPERAND (base, 0);
+  if (TREE_CODE (base) == SSA_NAME)
+    base = SSA_NAME_VAR (base);
+  bool named = base && DECL_P (base) && DECL_NAME (base) && !DECL_ARTIFICIAL (base);
+  return named ? IDENTIFIER_POINTER (DECL_NAME (base)) : "memory";
+}
+
+std::string callee (gcall *c)
+{
+  tree d = gimple_call_fndecl (c);
+  if (gimple_call_internal_p (c))
+    return internal_fn_name (gimple_call_internal_fn (c));
+  return d ? lang_hooks.decl_printable_name (d, 1) : "a function by its address";
+}
+
+/// Is it one of the comparisons with 0 that all teams have the same answers to?
+bool is_test_for_zero (tree_code code, tree a, tree b)
+{
+  return (code == EQ_EXPR || code == NE_EXPR || code == GT_EXPR || code == LE_EXPR) && a
+         && TREE_CODE (a) == SSA_NAME && b && integer_zerop (b);
+}
+
 /// Where the value of one call goes.
 class Flow
 {
@@ -162,25 +205,6 @@ private:
       return;
     why = what;
     where = s ? gimple_location (s) : UNKNOWN_LOCATION;
-  }
-
-  static std::string name (tree t)
-  {
-    tree base = t;
-    while (handled_component_p (base) || TREE_CODE (base) == MEM_REF || TREE_CODE (base) == ADDR_EXPR)
-      base = TREE_OPERAND (base, 0);
-    if (TREE_CODE (base) == SSA_NAME)
-      base = SSA_NAME_VAR (base);
-    bool named = base && DECL_P (base) && DECL_NAME (base) && !DECL_ARTIFICIAL (base);
-    return named ? IDENTIFIER_POINTER (DECL_NAME (base)) : "memory";
-  }
-
-  static std::string callee (gcall *c)
-  {
-    tree d = gimple_call_fndecl (c);
-    if (gimple_call_internal_p (c))
-      return internal_fn_name (gimple_call_internal_fn (c));
-    return d ? lang_hooks.decl_printable_name (d, 1) : "a function by its address";
   }
 
   /// The value of `ssa` depends on it.
@@ -267,13 +291,6 @@ private:
     no (s, gimple_code (s) == GIMPLE_ASM ? "gets into assembler code" : "is used where it is not followed");
   }
 
-  /// Is it one of the comparisons with 0 that all teams have the same answers to?
-  static bool is_test_for_zero (tree_code code, tree a, tree b)
-  {
-    return (code == EQ_EXPR || code == NE_EXPR || code == GT_EXPR || code == LE_EXPR) && a
-           && TREE_CODE (a) == SSA_NAME && b && integer_zerop (b);
-  }
-
   void argument (function *fn, gcall *c, tree used)
   {
     tree to = gimple_call_lhs (c);
@@ -338,18 +355,7 @@ private:
     if (m == meetings_.end ())
       m = meetings_.insert ({ fn, Meeting (fn) }).first;
     basic_block meet = m->second.behind_all (from);
-    std::set<basic_block> seen;
-    std::vector<basic_block> todo = m->second.behind (from);
-    while (!todo.empty ())
-      {
-        basic_block bb = todo.back ();
-        todo.pop_back ();
-        if (bb == meet || bb == EXIT_BLOCK_PTR_FOR_FN (fn) || !seen.insert (bb).second)
-          continue;
-        decided (fn, bb);
-        for (basic_block to : m->second.behind (bb))
-          todo.push_back (to);
-      }
+    m->second.between (from, meet, [&] (basic_block bb) { decided (fn, bb); });
     if (meet)
       for (gphi_iterator p = gsi_start_phis (meet); !gsi_end_p (p); gsi_next (&p))
         value (fn, gimple_phi_result (p.phi ()));

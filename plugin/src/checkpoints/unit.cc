@@ -141,25 +141,49 @@ tree note_mentioned (tree *t, int *, void *data)
 
 } // namespace
 
-bool Unit::survey ()
+/// What functions mention otherwise than to call it.
+struct Unit::Mentions
 {
-  if (symtab->first_asm_symbol ())
-    return false; // it may use anything
+  std::map<tree, std::set<tree>> variables; ///< by function
+  std::set<tree> functions;
+};
+
+/// Finds the functions; false: somebody is not seen, or control jumps where no edge leads.
+bool Unit::find_functions (std::map<tree, function *> *bodies)
+{
   cgraph_node *node;
-  ipa_ref *ref = nullptr;
-  std::map<tree, function *> bodies;
   FOR_EACH_FUNCTION_WITH_GIMPLE_BODY (node)
   {
     function *fn = DECL_STRUCT_FUNCTION (node->decl);
-    // Somebody is not seen, or control jumps where no edge leads.
     if (!fn || !fn->cfg || !gimple_in_ssa_p (fn) || fn->calls_setjmp || fn->has_nonlocal_label)
       return false;
     functions[node->decl].fn = fn;
-    bodies[node->decl] = fn;
+    (*bodies)[node->decl] = fn;
   }
-  // What is mentioned otherwise than to be called.
-  std::map<tree, std::set<tree>> variables;
-  std::set<tree> taken;
+  return true;
+}
+
+/// Notes what `s`, in `f`, calls and mentions. Is it a region, or a place?
+static bool note_statement (gimple *s, Function &f, Mentioned *in)
+{
+  tree region = is_gimple_call (s) ? region_of (s) : NULL_TREE;
+  for (unsigned k = 0; k < gimple_num_ops (s); k++)
+    {
+      tree *op = gimple_op_ptr (s, k);
+      bool is_called = is_gimple_call (s) && (k == 1 || (region && k == 3));
+      if (*op && !is_called)
+        walk_tree_without_duplicates (op, note_mentioned, in);
+    }
+  if (region)
+    f.calls.insert (region);
+  if (is_gimple_call (s) && gimple_call_fndecl (s))
+    f.calls.insert (gimple_call_fndecl (s));
+  return region || !strncmp (callee_name (s), "__promp_potential_ckpt", 22);
+}
+
+/// Notes what the functions call and mention. Is there a region, or a place?
+bool Unit::note_mentions (Mentions *all)
+{
   bool any = false;
   for (auto &f : functions)
     {
@@ -172,41 +196,66 @@ bool Unit::survey ()
             if (tree a = gimple_phi_arg_def (p.phi (), k))
               walk_tree_without_duplicates (&a, note_mentioned, &in);
         for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
-          {
-            gimple *s = gsi_stmt (i);
-            if (is_gimple_debug (s))
-              continue;
-            tree region = is_gimple_call (s) ? region_of (s) : NULL_TREE;
-            any = any || region || !strncmp (callee_name (s), "__promp_potential_ckpt", 22);
-            for (unsigned k = 0; k < gimple_num_ops (s); k++)
-              {
-                tree *op = gimple_op_ptr (s, k);
-                bool is_called = is_gimple_call (s) && (k == 1 || (region && k == 3));
-                if (*op && !is_called)
-                  walk_tree_without_duplicates (op, note_mentioned, &in);
-              }
-            if (region)
-              f.second.calls.insert (region);
-            if (is_gimple_call (s) && gimple_call_fndecl (s))
-              f.second.calls.insert (gimple_call_fndecl (s));
-          }
+          if (!is_gimple_debug (gsi_stmt (i)) && note_statement (gsi_stmt (i), f.second, &in))
+            any = true;
       }
-      taken.insert (in.functions.begin (), in.functions.end ());
-      variables[f.first] = in.variables;
+      all->functions.insert (in.functions.begin (), in.functions.end ());
+      all->variables[f.first] = in.variables;
     }
-  if (!any)
-    return false;
+  return any;
+}
+
+/// Finds the functions that others may call.
+void Unit::find_exposed (const Mentions &mentions)
+{
+  cgraph_node *node;
+  ipa_ref *ref = nullptr;
   FOR_EACH_FUNCTION_WITH_GIMPLE_BODY (node)
   {
     tree d = node->decl;
     bool others = TREE_PUBLIC (d) || node->externally_visible || node->alias || node->has_aliases_p ()
                   || DECL_STATIC_CONSTRUCTOR (d) || DECL_STATIC_DESTRUCTOR (d) || DECL_PRESERVE_P (d)
-                  || taken.count (d) || node->thunk;
+                  || mentions.functions.count (d) || node->thunk;
     for (unsigned k = 0; node->iterate_referring (k, ref); k++)
       others = others || is_a<varpool_node *> (ref->referring);
     if (others && !is_main (d))
       exposed_.insert (d);
   }
+}
+
+/// What statements of the function read and write, and whom they call.
+void Unit::note_accesses (Function &f)
+{
+  basic_block bb;
+  FOR_EACH_BB_FN (bb, f.fn)
+  for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
+    {
+      gimple *s = gsi_stmt (i);
+      std::set<unsigned> written;
+      std::set<unsigned> read;
+      pointers.accesses (s, &read, &written);
+      f.reads.insert (read.begin (), read.end ());
+      if (!read.empty ())
+        reads_[s] = read;
+      bool unknown = is_unknown_call (s);
+      f.calls_unknown = f.calls_unknown || unknown;
+      for (unsigned o : written)
+        if (!unknown || o != UNKNOWN)
+          writers[o].push_back ({ &f, s });
+      if (Function *g = called (s))
+        callers[g->fn->decl].push_back ({ &f, s });
+    }
+}
+
+bool Unit::survey ()
+{
+  if (symtab->first_asm_symbol ())
+    return false; // it may use anything
+  std::map<tree, function *> bodies;
+  Mentions mentions;
+  if (!find_functions (&bodies) || !note_mentions (&mentions))
+    return false;
+  find_exposed (mentions);
   std::set<tree> exposed = exposed_;
   for (auto &f : functions)
     if (is_main (f.first))
@@ -219,32 +268,12 @@ bool Unit::survey ()
       auto f = functions.find (d);
       if (f != functions.end ())
         for (Function *g : closure (f->second))
-          for (tree v : variables[g->fn->decl])
+          for (tree v : mentions.variables[g->fn->decl])
             for (unsigned o : pointers.reached_from (pointers.number_of (v)))
               banned_.insert (o);
     }
   for (auto &f : functions)
-    {
-      basic_block bb;
-      FOR_EACH_BB_FN (bb, f.second.fn)
-      for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
-        {
-          gimple *s = gsi_stmt (i);
-          std::set<unsigned> written;
-          std::set<unsigned> read;
-          pointers.accesses (s, &read, &written);
-          f.second.reads.insert (read.begin (), read.end ());
-          if (!read.empty ())
-            reads_[s] = read;
-          bool unknown = is_unknown_call (s);
-          f.second.calls_unknown = f.second.calls_unknown || unknown;
-          for (unsigned o : written)
-            if (!unknown || o != UNKNOWN)
-              writers[o].push_back ({ &f.second, s });
-          if (Function *g = called (s))
-            callers[g->fn->decl].push_back ({ &f.second, s });
-        }
-    }
+    note_accesses (f.second);
   for (auto &f : functions)
     look_into (f.second);
   return true;

@@ -60,6 +60,11 @@ public:
   std::map<tree, std::vector<std::pair<Function *, gimple *>>> callers;
 
 private:
+  struct Mentions;
+  bool find_functions (std::map<tree, function *> *bodies);
+  bool note_mentions (Mentions *all);
+  void find_exposed (const Mentions &mentions);
+  void note_accesses (Function &f);
   void look_into (Function &f);
   std::set<Function *> closure (Function &f);
 

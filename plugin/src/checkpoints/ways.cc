@@ -227,6 +227,32 @@ Ways::Fate Ways::within (Function &f, basic_block bb, gimple *from, unsigned sta
   return fate;
 }
 
+/// What `g`, which `s` calls, makes of the state; false: nothing comes back from it, or the fate is known.
+bool Ways::comes_back (gimple *s, Function &g, unsigned *state, Fate *fate)
+{
+  chain_.push_back (s);
+  Fate in = call (g, *state);
+  chain_.pop_back ();
+  if (!in.why.empty ())
+    {
+      fate->why = in.why;
+      return false;
+    }
+  // A region ends with a barrier of its own team.
+  std::set<unsigned> on;
+  for (unsigned l : in.left)
+    if (!(region_of (s) && (l & PENDING) && !(*state & PENDING)))
+      on.insert (l);
+  if (on.empty ())
+    return false;
+  // Several: the one of which least is known.
+  unsigned next = PENDING;
+  for (unsigned l : on)
+    next = (next & l & PENDING) | ((next | l) & FOREIGN);
+  *state = next;
+  return true;
+}
+
 template <class Go>
 void Ways::block (Function &f, basic_block bb, gimple_stmt_iterator i, unsigned state, Go &go, Fate *fate)
 {
@@ -263,26 +289,8 @@ void Ways::block (Function &f, basic_block bb, gimple_stmt_iterator i, unsigned 
         {
           if (!unit_.touches (*g, objects_))
             continue;
-          chain_.push_back (s);
-          Fate in = call (*g, state);
-          chain_.pop_back ();
-          if (!in.why.empty ())
-            {
-              fate->why = in.why;
-              return;
-            }
-          // A region ends with a barrier of its own team.
-          std::set<unsigned> on;
-          for (unsigned l : in.left)
-            if (!(region_of (s) && (l & PENDING) && !(state & PENDING)))
-              on.insert (l);
-          if (on.empty ())
+          if (!comes_back (s, *g, &state, fate))
             return;
-          // Several: the one of which least is known.
-          unsigned next = PENDING;
-          for (unsigned l : on)
-            next = (next & l & PENDING) | ((next | l) & FOREIGN);
-          state = next;
         }
       if (gimple_call_flags (s) & ECF_NORETURN)
         return;

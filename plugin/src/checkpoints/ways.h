@@ -44,6 +44,7 @@ private:
   };
   Fate within (Function &f, basic_block bb, gimple *from, unsigned state);
   Fate call (Function &f, unsigned state);
+  bool comes_back (gimple *s, Function &g, unsigned *state, Fate *fate);
   template <class Go>
   void block (Function &f, basic_block bb, gimple_stmt_iterator i, unsigned state, Go &go, Fate *fate);
   bool kill (const std::vector<Nest *> &nests, unsigned state);

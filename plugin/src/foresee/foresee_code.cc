@@ -83,68 +83,80 @@ bool Writer::statement (gimple *s)
   return false;
 }
 
+/// Is it a part of a word that has no address?
+static bool is_in_bits (tree ref)
+{
+  return TREE_CODE (ref) == BIT_FIELD_REF
+         || (TREE_CODE (ref) == COMPONENT_REF && DECL_BIT_FIELD (TREE_OPERAND (ref, 1)));
+}
+
+bool Writer::store (gassign *a)
+{
+  tree lhs = gimple_assign_lhs (a), rhs = gimple_assign_rhs1 (a);
+  uint64_t size;
+  if (!size_of (TREE_TYPE (lhs), &size) || is_in_bits (lhs))
+    return false;
+  Operand to = address (lhs);
+  uint64_t ours = is_ours_at (lhs);
+  if (size == 0)
+    return true;
+  if (TREE_CODE (rhs) == CONSTRUCTOR)
+    put (INSTRUCTION_FILL), put (ours), put (to), put (Operand{ OPERAND_NUMBER, size });
+  else if (gimple_assign_load_p (a) || !is_value (rhs))
+    {
+      if (is_in_bits (rhs) || TREE_CODE (rhs) == STRING_CST)
+        return false;
+      Operand from = address (rhs);
+      put (INSTRUCTION_COPY), put (ours), put (to), put (from), put (Operand{ OPERAND_NUMBER, size });
+    }
+  else
+    {
+      Operand v = is_number (TREE_TYPE (rhs)) ? value (rhs) : UNKNOWN_VALUE;
+      put (INSTRUCTION_STORE), put (size), put (ours), put (to), put (v);
+    }
+  return true;
+}
+
+bool Writer::load (gassign *a)
+{
+  tree lhs = gimple_assign_lhs (a), rhs = gimple_assign_rhs1 (a), type = TREE_TYPE (lhs);
+  uint64_t size;
+  bool number = is_number (type);
+  if (!size_of (type, &size) || is_in_bits (rhs))
+    return false;
+  if (stand_for_phis_.count (a))
+    {
+      put_read (rhs);
+      return true;
+    }
+  tree known = number && DECL_P (rhs) && is_kept (rhs) ? content (rhs, gimple_bb (a), a) : NULL_TREE;
+  if (known)
+    {
+      put_read (rhs);
+      put (INSTRUCTION_ASSIGN), put (OP_COPY), put (register_of (lhs));
+      put (kind_of (type)), put (kind_of (type));
+      put (value (known)), put (UNKNOWN_VALUE);
+      return true;
+    }
+  Operand from = address (rhs);
+  put (INSTRUCTION_LOAD), put (number ? register_of (lhs) : FORESIGHT_NONE);
+  put (number ? kind_of (type) : 64), put (size);
+  put (from);
+  return true;
+}
+
 bool Writer::assignment (gassign *a)
 {
   tree lhs = gimple_assign_lhs (a), rhs = gimple_assign_rhs1 (a), type = TREE_TYPE (lhs);
   enum tree_code code = gimple_assign_rhs_code (a);
-  uint64_t size;
-  auto in_bits = [] (tree ref) {
-    return TREE_CODE (ref) == BIT_FIELD_REF
-           || (TREE_CODE (ref) == COMPONENT_REF && DECL_BIT_FIELD (TREE_OPERAND (ref, 1)));
-  };
   if (gimple_store_p (a))
-    {
-      if (!size_of (type, &size) || in_bits (lhs))
-        return false;
-      Operand to = address (lhs);
-      uint64_t ours = is_ours_at (lhs);
-      if (size == 0)
-        return true;
-      if (TREE_CODE (rhs) == CONSTRUCTOR)
-        put (INSTRUCTION_FILL), put (ours), put (to), put (Operand{ OPERAND_NUMBER, size });
-      else if (gimple_assign_load_p (a) || !is_value (rhs))
-        {
-          if (in_bits (rhs) || TREE_CODE (rhs) == STRING_CST)
-            return false;
-          Operand from = address (rhs);
-          put (INSTRUCTION_COPY), put (ours), put (to), put (from), put (Operand{ OPERAND_NUMBER, size });
-        }
-      else
-        {
-          Operand v = is_number (TREE_TYPE (rhs)) ? value (rhs) : UNKNOWN_VALUE;
-          put (INSTRUCTION_STORE), put (size), put (ours), put (to), put (v);
-        }
-      return true;
-    }
-  bool number = is_number (type);
+    return store (a);
   if (gimple_assign_load_p (a))
-    {
-      if (!size_of (type, &size) || in_bits (rhs))
-        return false;
-      if (stand_for_phis_.count (a))
-        {
-          put_read (rhs);
-          return true;
-        }
-      tree known = number && DECL_P (rhs) && is_kept (rhs) ? content (rhs, gimple_bb (a), a) : NULL_TREE;
-      if (known)
-        {
-          put_read (rhs);
-          put (INSTRUCTION_ASSIGN), put (OP_COPY), put (register_of (lhs));
-          put (kind_of (type)), put (kind_of (type));
-          put (value (known)), put (UNKNOWN_VALUE);
-          return true;
-        }
-      Operand from = address (rhs);
-      put (INSTRUCTION_LOAD), put (number ? register_of (lhs) : FORESIGHT_NONE);
-      put (number ? kind_of (type) : 64), put (size);
-      put (from);
-      return true;
-    }
+    return load (a);
   // Other memory than that is not read here.
   if (gimple_vuse (a))
     return false;
-  if (!number)
+  if (!is_number (type))
     return true;
   Op op = get_gimple_rhs_class (code) == GIMPLE_SINGLE_RHS ? OP_COPY : op_of (code);
   tree other = gimple_num_ops (a) == 3 ? gimple_assign_rhs2 (a) : NULL_TREE;
@@ -177,6 +189,54 @@ uint64_t Writer::result (gcall *c)
   return lhs && is_number (TREE_TYPE (lhs)) ? register_of (lhs) : FORESIGHT_NONE;
 }
 
+bool Writer::call_of_unit (gcall *c, Function &f)
+{
+  std::vector<Operand> args;
+  Body body = { f.fn->decl, false, {} };
+  for (unsigned k = 0; k < gimple_call_num_args (c); k++)
+    {
+      tree a = gimple_call_arg (c, k);
+      if (!is_value (a))
+        return false;
+      body.own.push_back (POINTER_TYPE_P (TREE_TYPE (a)) && is_ours (a));
+      Operand copy;
+      if (handed_over (c, a, &copy))
+        {
+          args.push_back (copy);
+          continue;
+        }
+      args.push_back (is_number (TREE_TYPE (a)) ? value (a) : UNKNOWN_VALUE);
+    }
+  put (INSTRUCTION_CALL), calls_.push_back ({ words_.size (), body });
+  put_offset (0), put (result (c)), put (args.size ());
+  for (Operand a : args)
+    put (a);
+  todo_.push_back (body);
+  return true;
+}
+
+static bool is_of_memory (enum built_in_function b)
+{
+  return b == BUILT_IN_MEMSET || b == BUILT_IN_MEMCPY || b == BUILT_IN_MEMMOVE;
+}
+
+bool Writer::call_of_memory (gcall *c)
+{
+  tree p = gimple_call_arg (c, 0);
+  uint64_t mine = is_ours (p);
+  Operand to = value (p), x = value (gimple_call_arg (c, 1)), n = value (gimple_call_arg (c, 2));
+  if (DECL_FUNCTION_CODE (gimple_call_fndecl (c)) == BUILT_IN_MEMSET)
+    put (INSTRUCTION_FILL), put (mine), put (to), put (n);
+  else
+    put (INSTRUCTION_COPY), put (mine), put (to), put (x), put (n);
+  if (result (c) != FORESIGHT_NONE)
+    {
+      put (INSTRUCTION_ASSIGN), put (OP_COPY), put (result (c)), put (64), put (64);
+      put (to), put (UNKNOWN_VALUE);
+    }
+  return true;
+}
+
 bool Writer::called (gcall *c)
 {
   std::string name = callee_name (c);
@@ -196,30 +256,7 @@ bool Writer::called (gcall *c)
       return true;
     }
   if (f)
-    {
-      std::vector<Operand> args;
-      Body body = { f->fn->decl, false, {} };
-      for (unsigned k = 0; k < gimple_call_num_args (c); k++)
-        {
-          tree a = gimple_call_arg (c, k);
-          if (!is_value (a))
-            return false;
-          body.own.push_back (POINTER_TYPE_P (TREE_TYPE (a)) && is_ours (a));
-          Operand copy;
-          if (handed_over (c, a, &copy))
-            {
-              args.push_back (copy);
-              continue;
-            }
-          args.push_back (is_number (TREE_TYPE (a)) ? value (a) : UNKNOWN_VALUE);
-        }
-      put (INSTRUCTION_CALL), calls_.push_back ({ words_.size (), body });
-      put_offset (0), put (result (c)), put (args.size ());
-      for (Operand a : args)
-        put (a);
-      todo_.push_back (body);
-      return true;
-    }
+    return call_of_unit (c, *f);
   bool ours = decl && DECL_EXTERNAL (decl);
   if (ours && !name.compare (0, 5, "GOMP_"))
     return construct (c, name);
@@ -227,23 +264,8 @@ bool Writer::called (gcall *c)
     return gimple_call_num_args (c) == 0 || !name.compare (0, 8, "__promp_") ? forget (c) : false;
   if (decl && gimple_call_builtin_p (c, BUILT_IN_NORMAL))
     {
-      enum built_in_function b = DECL_FUNCTION_CODE (decl);
-      if (b == BUILT_IN_MEMSET || b == BUILT_IN_MEMCPY || b == BUILT_IN_MEMMOVE)
-        {
-          tree p = gimple_call_arg (c, 0);
-          uint64_t mine = is_ours (p);
-          Operand to = value (p), x = value (gimple_call_arg (c, 1)), n = value (gimple_call_arg (c, 2));
-          if (b == BUILT_IN_MEMSET)
-            put (INSTRUCTION_FILL), put (mine), put (to), put (n);
-          else
-            put (INSTRUCTION_COPY), put (mine), put (to), put (x), put (n);
-          if (result (c) != FORESIGHT_NONE)
-            {
-              put (INSTRUCTION_ASSIGN), put (OP_COPY), put (result (c)), put (64), put (64);
-              put (to), put (UNKNOWN_VALUE);
-            }
-          return true;
-        }
+      if (is_of_memory (DECL_FUNCTION_CODE (decl)))
+        return call_of_memory (c);
       if (is_of_numbers (c) && (!gimple_vuse (c) || (lhs && SCALAR_FLOAT_TYPE_P (TREE_TYPE (lhs)))))
         return forget (c);
       return false;

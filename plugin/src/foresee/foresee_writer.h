@@ -110,9 +110,13 @@ private:
   bool size_of (tree type, uint64_t *out);
   bool statement (gimple *s);
   bool assignment (gassign *a);
+  bool store (gassign *a);
+  bool load (gassign *a);
   bool forget (gcall *c);
   uint64_t result (gcall *c);
   bool called (gcall *c);
+  bool call_of_unit (gcall *c, Function &f);
+  bool call_of_memory (gcall *c);
   void put_block (basic_block bb);
 
   // foresee_team.cc

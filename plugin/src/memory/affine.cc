@@ -57,6 +57,33 @@ bool leaves_early (class loop *l)
   return found;
 }
 
+/// `affine` of a conversion.
+static bool affine_converted (class loop *l, tree expr, tree *first, tree *step)
+{
+  tree a, b;
+  // A narrower variable that wraps would not be affine in the wider type: only where it cannot wrap.
+  tree v = TREE_OPERAND (expr, 0);
+  if (!INTEGRAL_TYPE_P (TREE_TYPE (v)) || !INTEGRAL_TYPE_P (TREE_TYPE (expr)))
+    return false;
+  bool same = TYPE_PRECISION (TREE_TYPE (v)) >= TYPE_PRECISION (TREE_TYPE (expr));
+  if (TREE_CODE (v) == SSA_NAME)
+    {
+      affine_iv iv;
+      if (!simple_iv (l, l, v, &iv, true) || (!same && !iv.no_overflow))
+        return false;
+      *first = fold_convert (TREE_TYPE (expr), iv.base);
+      *step = fold_convert (sizetype, fold_convert (ssizetype, iv.step));
+      return true;
+    }
+  if (!same && !TYPE_OVERFLOW_UNDEFINED (TREE_TYPE (v)))
+    return false;
+  if (!affine (l, v, &a, &b))
+    return false;
+  *first = fold_convert (TREE_TYPE (expr), fold_convert (TREE_TYPE (v), a));
+  *step = b;
+  return true;
+}
+
 bool affine (class loop *l, tree expr, tree *first, tree *step)
 {
   STRIP_NOPS (expr);
@@ -100,29 +127,7 @@ bool affine (class loop *l, tree expr, tree *first, tree *step)
         return true;
       }
     CASE_CONVERT:
-      {
-        // A narrower variable that wraps would not be affine in the wider type: only where it cannot wrap.
-        tree v = TREE_OPERAND (expr, 0);
-        if (!INTEGRAL_TYPE_P (TREE_TYPE (v)) || !INTEGRAL_TYPE_P (TREE_TYPE (expr)))
-          return false;
-        bool same = TYPE_PRECISION (TREE_TYPE (v)) >= TYPE_PRECISION (TREE_TYPE (expr));
-        if (TREE_CODE (v) == SSA_NAME)
-          {
-            affine_iv iv;
-            if (!simple_iv (l, l, v, &iv, true) || (!same && !iv.no_overflow))
-              return false;
-            *first = fold_convert (TREE_TYPE (expr), iv.base);
-            *step = fold_convert (sizetype, fold_convert (ssizetype, iv.step));
-            return true;
-          }
-        if (!same && !TYPE_OVERFLOW_UNDEFINED (TREE_TYPE (v)))
-          return false;
-        if (!affine (l, v, &a, &b))
-          return false;
-        *first = fold_convert (TREE_TYPE (expr), fold_convert (TREE_TYPE (v), a));
-        *step = b;
-        return true;
-      }
+      return affine_converted (l, expr, first, step);
     default:
       return false;
     }

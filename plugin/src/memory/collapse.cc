@@ -198,6 +198,13 @@ edge into (edge e, basic_block latch)
   return e->dest == latch ? e : nullptr;
 }
 
+/// What becomes of `next` over the edge into the latch.
+tree becomes (tree next, edge in)
+{
+  gphi *phi = TREE_CODE (next) == SSA_NAME ? dyn_cast<gphi *> (SSA_NAME_DEF_STMT (next)) : nullptr;
+  return phi && gimple_bb (phi) == in->dest ? PHI_ARG_DEF_FROM_EDGE (phi, in) : next;
+}
+
 class Reader
 {
 public:
@@ -312,13 +319,6 @@ private:
         on = no;
       }
     return false;
-  }
-
-  /// What `name` becomes over the edge into the latch.
-  static tree becomes (tree next, edge in)
-  {
-    gphi *phi = TREE_CODE (next) == SSA_NAME ? dyn_cast<gphi *> (SSA_NAME_DEF_STMT (next)) : nullptr;
-    return phi && gimple_bb (phi) == in->dest ? PHI_ARG_DEF_FROM_EDGE (phi, in) : next;
   }
 
   /// The variable that each step counts up.

@@ -160,6 +160,41 @@ const Dimension *Counters::dimension (tree name)
   return nullptr;
 }
 
+/// GCC may have made a copy of `t` where an inner loop is left: what that is of, if it is not `name`.
+static tree without_copies (tree t, tree name)
+{
+  while (TREE_CODE (t) == SSA_NAME && t != name)
+    {
+      gphi *copy = dyn_cast<gphi *> (SSA_NAME_DEF_STMT (t));
+      bool all = copy;
+      for (unsigned k = 1; all && k < gimple_phi_num_args (copy); k++)
+        all = gimple_phi_arg_def (copy, k) == gimple_phi_arg_def (copy, 0);
+      if (!all)
+        break;
+      t = gimple_phi_arg_def (copy, 0);
+    }
+  return t;
+}
+
+/// A counter from a chunk's lower bound to its upper one: all chunks together are the loop's iterations.
+/// False: it begins with a chunk, but counts otherwise. `stays`: the test by which the loop goes on.
+bool Counters::is_whole (Counter *counter, enum tree_code stays) const
+{
+  const tree first = counter->first, high = counter->end;
+  for (gimple *s : starts_)
+    {
+      tree from = bound_of (s, 2), to = bound_of (s, 1);
+      if (!from || !to || !is_loaded_from (first, from))
+        continue;
+      if (!is_loaded_from (high, to) || counter->more != 0 || stays != LT_EXPR
+          || !tree_fits_shwi_p (gimple_call_arg (s, 2))
+          || tree_to_shwi (gimple_call_arg (s, 2)) != counter->step)
+        return false;
+      counter->first = gimple_call_arg (s, 0), counter->end = gimple_call_arg (s, 1), counter->start = s;
+    }
+  return true;
+}
+
 bool Counters::evolves (tree name, Counter *counter, bool *in_front)
 {
   gphi *phi = as_a<gphi *> (SSA_NAME_DEF_STMT (name));
@@ -169,17 +204,7 @@ bool Counters::evolves (tree name, Counter *counter, bool *in_front)
     return false;
   tree next = PHI_ARG_DEF_FROM_EDGE (phi, loop_latch_edge (l)),
        first = PHI_ARG_DEF_FROM_EDGE (phi, loop_preheader_edge (l));
-  // GCC may have made a copy of it where an inner loop is left.
-  while (TREE_CODE (next) == SSA_NAME && next != name)
-    {
-      gphi *copy = dyn_cast<gphi *> (SSA_NAME_DEF_STMT (next));
-      bool all = copy;
-      for (unsigned k = 1; all && k < gimple_phi_num_args (copy); k++)
-        all = gimple_phi_arg_def (copy, k) == gimple_phi_arg_def (copy, 0);
-      if (!all)
-        break;
-      next = gimple_phi_arg_def (copy, 0);
-    }
+  next = without_copies (next, name);
   gassign *step = TREE_CODE (next) == SSA_NAME ? dyn_cast<gassign *> (SSA_NAME_DEF_STMT (next)) : nullptr;
   if (!step || gimple_assign_rhs_code (step) != PLUS_EXPR || gimple_assign_rhs1 (step) != name
       || !tree_fits_shwi_p (gimple_assign_rhs2 (step)) || tree_to_shwi (gimple_assign_rhs2 (step)) < 1)
@@ -222,18 +247,7 @@ bool Counters::evolves (tree name, Counter *counter, bool *in_front)
     counter->more--;
   if (*in_front)
     counter->more++;
-  // A chunk, from its lower to its upper bound; all chunks together are the loop's iterations.
-  for (gimple *s : starts_)
-    {
-      tree from = bound_of (s, 2), to = bound_of (s, 1);
-      if (!from || !to || !is_loaded_from (first, from))
-        continue;
-      if (!is_loaded_from (high, to) || counter->more != 0 || stays != LT_EXPR
-          || !tree_fits_shwi_p (gimple_call_arg (s, 2)) || tree_to_shwi (gimple_call_arg (s, 2)) != by)
-        return false;
-      counter->first = gimple_call_arg (s, 0), counter->end = gimple_call_arg (s, 1), counter->start = s;
-    }
-  return true;
+  return is_whole (counter, stays);
 }
 
 tree Counters::variable_of (class loop *l)

@@ -56,6 +56,8 @@ private:
   bool is_tile (tree first, Limit x, Limit y, Counter *counter);
   HOST_WIDE_INT step_of (tree name);
 
+  bool is_whole (Counter *counter, enum tree_code stays) const;
+
   std::vector<gimple *> starts_; ///< calls that begin worksharing loops
   std::map<class loop *, Nested> nested_;
   std::set<class loop *> tiles_; ///< loops that are left by two tests

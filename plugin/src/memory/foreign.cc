@@ -29,6 +29,15 @@ std::vector<tree> foreign_targets (gcall *call)
   return compares ? std::vector<tree> { decl, compares } : std::vector<tree> { decl };
 }
 
+bool has_results (const std::vector<Foreign> &calls)
+{
+  for (const Foreign &f : calls)
+    for (const Argument &a : f.arguments)
+      if (f.result || a.kind == Argument::RESULT)
+        return true;
+  return false;
+}
+
 int number_of_parameter (function *fn, tree value)
 {
   if (!value || TREE_CODE (value) != SSA_NAME || !SSA_NAME_IS_DEFAULT_DEF (value))

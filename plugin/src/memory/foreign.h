@@ -58,6 +58,8 @@ std::vector<tree> foreign_targets (gcall *call);
 inline bool is_foreign (gcall *call) { return !foreign_targets (call).empty (); }
 /// The call of `target`, one of these, that `fn` makes, with its arguments as values of `fn`.
 Foreign foreign (function *fn, gcall *call, tree target);
+/// Do calls have results of others, by their numbers?
+bool has_results (const std::vector<Foreign> &calls);
 /// The parameter of `fn`, by its number, that `value` is; -1: none.
 int number_of_parameter (function *fn, tree value);
 

@@ -13,6 +13,8 @@
 
 namespace promp {
 
+struct Summary;
+
 /// Numbers the objects and locations of a function.
 class Memory
 {
@@ -65,6 +67,10 @@ private:
   void add (Deed &, gimple *, tree ref, unsigned flags);
   void add_pointed (Deed &, gimple *, tree pointer, unsigned flags, tree ref = NULL_TREE);
   void call (Deed &, gcall *);
+  bool call_of_builtin (Deed &, gcall *);
+  bool call_of_mathematics (Deed &, gcall *);
+  void call_summarised (Deed &, gcall *, const Summary &);
+  void call_unknown (Deed &, gcall *);
   void written_by (Deed &, gcall *, tree pointer, int key);
   /// Restrict parameters: do they stay in the function?
   mutable std::map<tree, bool> kept_;

@@ -65,6 +65,10 @@ private:
     bool escaped = false;
     std::map<HOST_WIDE_INT, Targets> slots;
   };
+  /// Bytes, or ANYWHERE.
+  static HOST_WIDE_INT size_of (tree type);
+  /// Puts `what` into `to`; true: something is new.
+  static bool merge (Targets &to, const Targets &what);
   unsigned object_of (tree decl);
   void add (Targets &to, const Targets &what);
   void into (tree name, const Targets &what);
@@ -73,7 +77,13 @@ private:
   void escape (const Targets &t);
   void statement (tree fn, gimple *s);
   void assignment (gimple *s);
+  void single (tree lhs, tree rhs);
   void call (tree fn, gcall *c);
+  void call_known (gcall *c, tree decl);
+  void call_unknown (gcall *c, tree decl);
+  void result (gcall *c, const Targets &t);
+  void parameter (tree callee, unsigned i, const Targets &t);
+  unsigned allocated_by (gcall *c, tree fn);
   void move (tree to, tree from);
   bool is_of_pointers (tree value, std::set<tree> &seen);
 

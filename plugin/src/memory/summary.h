@@ -4,6 +4,7 @@
 
 #include "memory/foreign.h"
 #include "memory/memory.h"
+#include "memory/pointed_functions.h"
 #include <functional>
 #include <map>
 #include <set>
@@ -49,11 +50,6 @@ struct Summary
 
 /// The bits of the word of `fn` that have it save what `i` writes (inside.h); 0: its own memory.
 unsigned bits_of_write (function *fn, const Memory &memory, const Memory::Item &i);
-/// The function that is called; through a pointer, too, if it can be one function only.
-tree target_of (gcall *call);
-/// Functions of the unit that `call`, through a pointer, may call: such whose addresses are taken, with
-/// parameters and a result of these kinds. It may lead elsewhere, too.
-std::vector<tree> pointed_targets (gcall *call);
 /// Does what `call` calls save what it writes by itself, if it is told to?
 bool saves_by_itself (gcall *call);
 /// The summary of `fn` itself; null if there is none.

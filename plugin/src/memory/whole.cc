@@ -7,6 +7,7 @@
 
 #include "memory/whole.h"
 #include "memory/counters.h"
+#include "memory/loop_sums.h"
 #include "memory/memory.h"
 #include "ssa.h"
 #include "tree-cfg.h"
@@ -17,29 +18,6 @@
 #include <functional>
 namespace promp {
 namespace {
-
-/// A sum of loops' variables, each times a factor, and the rest; all of sizetype.
-struct Sum
-{
-  std::map<tree, tree> terms;
-  tree rest = size_zero_node;
-};
-
-tree plus (tree a, tree b) { return fold_build2 (PLUS_EXPR, sizetype, a, b); }
-tree minus (tree a, tree b) { return fold_build2 (MINUS_EXPR, sizetype, a, b); }
-tree times (tree a, tree b) { return fold_build2 (MULT_EXPR, sizetype, a, b); }
-
-void add (Sum &to, const Sum &what, tree factor)
-{
-  for (auto &t : what.terms)
-    {
-      tree &f = to.terms[t.first];
-      f = f ? plus (f, times (t.second, factor)) : times (t.second, factor);
-      if (integer_zerop (f))
-        to.terms.erase (t.first);
-    }
-  to.rest = plus (to.rest, times (what.rest, factor));
-}
 
 bool loads_fixed (tree ref, const Nest &n);
 
@@ -118,11 +96,38 @@ bool is_finished (const Nest &n, function *fn, Pointers &pointers,
   return true;
 }
 
+/// The two halves of a complex number, fields of a structure: one after the other, by the same loops.
+bool is_part_of_another (const Nest &n, std::vector<Nest> &found)
+{
+  for (Nest &o : found)
+    {
+      if (gimple_bb (o.store) != gimple_bb (n.store) || o.levels.size () != n.levels.size ()
+          || !operand_equal_p (o.base, n.base))
+        continue;
+      bool same = true;
+      for (unsigned i = 0; i < n.levels.size (); i++)
+        same = same && operand_equal_p (o.levels[i].first, n.levels[i].first)
+               && operand_equal_p (o.levels[i].second, n.levels[i].second);
+      tree apart = minus (n.first, o.first);
+      if (!same || !tree_fits_shwi_p (fold_convert (ssizetype, apart)))
+        continue;
+      HOST_WIDE_INT d = tree_to_shwi (fold_convert (ssizetype, apart));
+      if (d == o.bytes)
+        o.bytes += n.bytes;
+      else if (d == -n.bytes)
+        o.first = n.first, o.bytes += n.bytes;
+      else
+        continue;
+      return true;
+    }
+  return false;
+}
+
 class Finder
 {
 public:
   Finder (function *fn, Pointers &p, const std::function<bool (tree)> &comes_back)
-      : fn_ (fn), pointers_ (p), comes_back_ (comes_back), counters_ (fn)
+      : fn_ (fn), pointers_ (p), comes_back_ (comes_back), counters_ (fn), sums_ (counters_)
   {
   }
 
@@ -155,282 +160,109 @@ private:
     HOST_WIDE_INT size, at;
     if (!bits.is_constant (&size) || !pos.is_constant (&at) || size % 8 || at % 8 || size <= 0)
       return;
-    bb_ = gimple_bb (s), steps_ = 0;
+    bb_ = gimple_bb (s);
     counters_.seen_from (bb_);
+    sums_.seen_from (bb_);
     Sum sum;
     sum.rest = size_int (at / 8);
-    if (offset && !part (offset, &sum, size_one_node))
+    if (offset && !sums_.part (offset, &sum, size_one_node))
       return;
     Nest n;
     if (TREE_CODE (base) == MEM_REF)
       {
         sum.rest = plus (sum.rest, fold_convert (sizetype, TREE_OPERAND (base, 1)));
-        n.base = root (TREE_OPERAND (base, 0), &sum);
+        n.base = sums_.root (TREE_OPERAND (base, 0), &sum);
       }
     else
       n.base = DECL_P (base) ? build_fold_addr_expr (base) : NULL_TREE;
     if (!n.base)
       return;
     n.store = s, n.objects = objects, n.bytes = size / 8, n.start = nullptr;
-    if (levels (sum, &n) && !is_part_of_another (n))
+    if (levels (sum, &n) && !is_part_of_another (n, found_))
       found_.push_back (n);
   }
 
-  /// The two halves of a complex number, fields of a structure: one after the other, by the same loops.
-  bool is_part_of_another (const Nest &n)
-  {
-    for (Nest &o : found_)
-      {
-        if (gimple_bb (o.store) != gimple_bb (n.store) || o.levels.size () != n.levels.size ()
-            || !operand_equal_p (o.base, n.base))
-          continue;
-        bool same = true;
-        for (unsigned i = 0; i < n.levels.size (); i++)
-          same = same && operand_equal_p (o.levels[i].first, n.levels[i].first)
-                 && operand_equal_p (o.levels[i].second, n.levels[i].second);
-        tree apart = minus (n.first, o.first);
-        if (!same || !tree_fits_shwi_p (fold_convert (ssizetype, apart)))
-          continue;
-        HOST_WIDE_INT d = tree_to_shwi (fold_convert (ssizetype, apart));
-        if (d == o.bytes)
-          o.bytes += n.bytes;
-        else if (d == -n.bytes)
-          o.first = n.first, o.bytes += n.bytes;
-        else
-          continue;
-        return true;
-      }
-    return false;
-  }
-
-  /// Where the pointer `p` points, without what is added to it.
-  tree root (tree p, Sum *sum)
-  {
-    while (TREE_CODE (p) == SSA_NAME && ++steps_ < 200)
-      {
-        gassign *a = dyn_cast<gassign *> (SSA_NAME_DEF_STMT (p));
-        if (!a)
-          break;
-        if (gimple_assign_rhs_code (a) == POINTER_PLUS_EXPR)
-          {
-            if (!part (gimple_assign_rhs2 (a), sum, size_one_node))
-              return NULL_TREE;
-          }
-        else if (!gimple_assign_ssa_name_copy_p (a)
-                 && !(CONVERT_EXPR_CODE_P (gimple_assign_rhs_code (a))
-                      && POINTER_TYPE_P (TREE_TYPE (gimple_assign_rhs1 (a)))))
-          break;
-        p = gimple_assign_rhs1 (a);
-      }
-    if (TREE_CODE (p) == ADDR_EXPR)
-      {
-        poly_int64 off;
-        HOST_WIDE_INT at;
-        tree base = get_addr_base_and_unit_offset (TREE_OPERAND (p, 0), &off);
-        if (!base || !DECL_P (base) || !off.is_constant (&at))
-          return NULL_TREE;
-        sum->rest = plus (sum->rest, size_int (at));
-        return build_fold_addr_expr (base);
-      }
-    return TREE_CODE (p) == SSA_NAME ? p : NULL_TREE;
-  }
-
-  /// Adds `e` times `factor` to `sum`. A value is what it is as an integer, not modulo its type's width.
-  bool part (tree e, Sum *sum, tree factor)
-  {
-    Sum s;
-    if (!expand (e, &s))
-      return false;
-    add (*sum, s, factor);
-    return true;
-  }
-
-  bool expand (tree e, Sum *out)
-  {
-    if (++steps_ > 200)
-      return false;
-    if (TREE_CODE (e) == INTEGER_CST)
-      {
-        out->rest = fold_convert (sizetype, e);
-        return true;
-      }
-    if (TREE_CODE (e) != SSA_NAME)
-      {
-        if (CONVERT_EXPR_P (e))
-          return operation (NOP_EXPR, TREE_TYPE (e), TREE_OPERAND (e, 0), NULL_TREE, NULL_TREE, out);
-        if (BINARY_CLASS_P (e))
-          return operation (TREE_CODE (e), TREE_TYPE (e), TREE_OPERAND (e, 0), TREE_OPERAND (e, 1), NULL_TREE,
-                            out);
-        return false;
-      }
-    if (!INTEGRAL_TYPE_P (TREE_TYPE (e)) || TYPE_PRECISION (TREE_TYPE (e)) > 64)
-      return false;
-    gimple *def = SSA_NAME_DEF_STMT (e);
-    gassign *a = dyn_cast<gassign *> (def);
-    if (a && get_gimple_rhs_class (gimple_assign_rhs_code (a)) != GIMPLE_SINGLE_RHS
-        && gimple_num_ops (a) <= 3)
-      {
-        Sum inner;
-        if (operation (gimple_assign_rhs_code (a), TREE_TYPE (e), gimple_assign_rhs1 (a),
-                       gimple_num_ops (a) > 2 ? gimple_assign_rhs2 (a) : NULL_TREE, e, &inner))
-          {
-            *out = inner;
-            return true;
-          }
-        // As it is, if no loop changes it.
-      }
-    if (a && gimple_assign_ssa_name_copy_p (a))
-      return expand (gimple_assign_rhs1 (a), out);
-    if (gphi *phi = dyn_cast<gphi *> (def))
-      {
-        if (counters_.evolves (e) || counters_.dimension (e))
-          {
-            out->terms[e] = size_one_node;
-            return true;
-          }
-        // One of two, by tests of what the loops do not change.
-        tree one, other, is_one;
-        Sum a, b;
-        class loop *l = gimple_bb (phi)->loop_father;
-        if (l->header != gimple_bb (phi) && !(gimple_bb (phi)->flags & BB_IRREDUCIBLE_LOOP)
-            && flow_bb_inside_loop_p (l, bb_) && chosen (phi, &one, &other, &is_one) && expand (one, &a)
-            && expand (other, &b) && (!a.terms.empty () || !b.terms.empty ()))
-          {
-            add (*out, a, is_one);
-            add (*out, b, minus (size_one_node, is_one));
-            return true;
-          }
-      }
-    out->rest = fold_convert (sizetype, e);
-    return true;
-  }
-
-  /// `whole`: the name of the value, or NULL_TREE.
-  bool operation (enum tree_code code, tree type, tree x, tree y, tree whole, Sum *out)
-  {
-    Sum a, b;
-    if (CONVERT_EXPR_CODE_P (code))
-      {
-        if (!INTEGRAL_TYPE_P (TREE_TYPE (x)) || !INTEGRAL_TYPE_P (type))
-          return false;
-        unsigned from = TYPE_PRECISION (TREE_TYPE (x)), to = TYPE_PRECISION (type);
-        if (!expand (x, &a))
-          return false;
-        // To a narrower or an unsigned type of the same width the value may be another one: modulo 2^64 it is
-        // the same only if that is all there is.
-        bool keeps = to > from
-                         ? true
-                         : to == from && (to == 64 || TYPE_UNSIGNED (type) == TYPE_UNSIGNED (TREE_TYPE (x)));
-        if (!keeps)
-          {
-            if (!a.terms.empty () || !whole)
-              return false;
-            out->rest = fold_convert (sizetype, whole);
-            return true;
-          }
-        *out = a;
-        return true;
-      }
-    switch (code)
-      {
-      case PLUS_EXPR:
-      case MINUS_EXPR:
-      case MULT_EXPR:
-      case LSHIFT_EXPR:
-        break;
-      default:
-        return false;
-      }
-    if (!expand (x, &a) || !expand (y, &b))
-      return false;
-    // What wraps below 64 bits is not the sum; no variable of a loop may be in it.
-    if (TYPE_PRECISION (type) < 64 && !TYPE_OVERFLOW_UNDEFINED (type))
-      {
-        if (!a.terms.empty () || !b.terms.empty () || !whole)
-          return false;
-        out->rest = fold_convert (sizetype, whole);
-        return true;
-      }
-    if (code == PLUS_EXPR || code == MINUS_EXPR)
-      {
-        *out = a;
-        add (*out, b,
-             code == PLUS_EXPR ? size_one_node : fold_convert (sizetype, build_int_cst (ssizetype, -1)));
-        return true;
-      }
-    if (code == LSHIFT_EXPR)
-      {
-        if (!b.terms.empty () || TREE_CODE (b.rest) != INTEGER_CST || compare_tree_int (b.rest, 62) > 0)
-          return false;
-        b.rest = size_int (HOST_WIDE_INT_1 << tree_to_shwi (b.rest));
-      }
-    if (!a.terms.empty () && !b.terms.empty ())
-      return false;
-    if (a.terms.empty ())
-      std::swap (a, b);
-    add (*out, a, b.rest);
-    return true;
-  }
-
-  bool levels (Sum sum, Nest *n)
+  /// The loops that a sum goes through.
+  struct Loops
   {
     class loop *outermost = nullptr, *chunk = nullptr;
     std::set<class loop *> done;
+  };
+
+  bool levels (Sum sum, Nest *n)
+  {
+    Loops loops;
     while (!sum.terms.empty ())
-      {
-        // The innermost one. The loops of a collapsed nest are one, of GCC's.
-        auto at = sum.terms.begin ();
-        for (auto i = sum.terms.begin (); i != sum.terms.end (); ++i)
-          if (loop_depth (loop_of (i->first)) > loop_depth (loop_of (at->first)))
-            at = i;
-        tree name = at->first, stride = at->second;
-        sum.terms.erase (at);
-        class loop *l = loop_of (name);
-        Counter v;
-        if (n->start && l != chunk && !flow_loop_nested_p (chunk, l))
-          return false;
-        if (const Dimension *d = counters_.dimension (name))
-          {
-            if (n->start && l != chunk)
-              return false;
-            n->levels.push_back ({ times (stride, size_int (d->step)), d->count });
-            sum.rest = plus (sum.rest, times (fold_convert (sizetype, d->first), stride));
-            if (done.insert (l).second)
-              n->levels.push_back ({ size_zero_node, counters_.nested (l).of.condition });
-            chunk = l, n->start = counters_.nested (l).start;
-          }
-        else
-          {
-            gimple *before = n->start;
-            if (l == chunk || !done.insert (l).second || !level (name, stride, n, &v)
-                || (before && n->start != before))
-              return false;
-            if (!v.tile && !part (v.first, &sum, stride))
-              return false;
-            if (v.tile)
-              {
-                // What the tile's number is elsewhere in the sum is not known here.
-                class loop *all = loop_of (v.tile);
-                if (sum.terms.count (v.tile) || !flow_loop_nested_p (all, l)
-                    || (!done.insert (all).second && all != chunk))
-                  return false;
-                sum.rest = plus (sum.rest, times (fold_convert (sizetype, v.first), stride));
-                if (counters_.dimension (v.tile) && all != chunk)
-                  n->levels.push_back ({ size_zero_node, counters_.nested (all).of.condition });
-                l = all;
-              }
-            if (n->start && !chunk)
-              chunk = l;
-          }
-        if (!outermost || flow_loop_nested_p (l, outermost))
-          outermost = l;
-      }
-    if (!outermost)
+      if (!take_innermost (&sum, n, &loops))
+        return false;
+    if (!loops.outermost)
       return false;
     n->first = sum.rest;
-    // Other loops between them write the same again.
-    for (class loop *l = bb_->loop_father; l != outermost; l = loop_outer (l))
-      if (!done.count (l))
+    return writes_again (n, loops) && always (loops.outermost) && is_whole (n, loops);
+  }
+
+  /// Makes the innermost variable of the sum a level of the nest.
+  bool take_innermost (Sum *sum, Nest *n, Loops *loops)
+  {
+    // The loops of a collapsed nest are one, of GCC's.
+    auto at = sum->terms.begin ();
+    for (auto i = sum->terms.begin (); i != sum->terms.end (); ++i)
+      if (loop_depth (loop_of (i->first)) > loop_depth (loop_of (at->first)))
+        at = i;
+    tree name = at->first, stride = at->second;
+    sum->terms.erase (at);
+    class loop *l = loop_of (name);
+    if (n->start && l != loops->chunk && !flow_loop_nested_p (loops->chunk, l))
+      return false;
+    if (const Dimension *d = counters_.dimension (name))
+      {
+        if (n->start && l != loops->chunk)
+          return false;
+        n->levels.push_back ({ times (stride, size_int (d->step)), d->count });
+        sum->rest = plus (sum->rest, times (fold_convert (sizetype, d->first), stride));
+        if (loops->done.insert (l).second)
+          n->levels.push_back ({ size_zero_node, counters_.nested (l).of.condition });
+        loops->chunk = l, n->start = counters_.nested (l).start;
+      }
+    else if (!take_counter (&l, name, stride, sum, n, loops))
+      return false;
+    if (!loops->outermost || flow_loop_nested_p (l, loops->outermost))
+      loops->outermost = l;
+    return true;
+  }
+
+  /// The same of a loop that is not collapsed; where it is over a tile, `l` is that over all tiles then.
+  bool take_counter (class loop **l, tree name, tree stride, Sum *sum, Nest *n, Loops *loops)
+  {
+    Counter v;
+    gimple *before = n->start;
+    if (*l == loops->chunk || !loops->done.insert (*l).second || !level (name, stride, n, &v)
+        || (before && n->start != before))
+      return false;
+    if (!v.tile && !sums_.part (v.first, sum, stride))
+      return false;
+    if (v.tile)
+      {
+        // What the tile's number is elsewhere in the sum is not known here.
+        class loop *all = loop_of (v.tile);
+        if (sum->terms.count (v.tile) || !flow_loop_nested_p (all, *l)
+            || (!loops->done.insert (all).second && all != loops->chunk))
+          return false;
+        sum->rest = plus (sum->rest, times (fold_convert (sizetype, v.first), stride));
+        if (counters_.dimension (v.tile) && all != loops->chunk)
+          n->levels.push_back ({ size_zero_node, counters_.nested (all).of.condition });
+        *l = all;
+      }
+    if (n->start && !loops->chunk)
+      loops->chunk = *l;
+    return true;
+  }
+
+  /// Do the other loops between them write the same again?
+  bool writes_again (Nest *n, const Loops &loops)
+  {
+    for (class loop *l = bb_->loop_father; l != loops.outermost; l = loop_outer (l))
+      if (!loops.done.count (l))
         {
           tree name = counters_.variable_of (l);
           Counter v;
@@ -438,10 +270,15 @@ private:
           if (!name || !level (name, size_zero_node, n, &v) || n->start != before || v.tile)
             return false;
         }
-    if (!always (outermost))
-      return false;
-    class loop *whole = n->start ? loop_outer (outermost) : outermost;
-    if (n->start && (whole == current_loops->tree_root || !is_chunks_loop (whole, outermost, n->start)))
+    return true;
+  }
+
+  /// Is the nest all of its loops, and the same throughout?
+  bool is_whole (Nest *n, const Loops &loops)
+  {
+    class loop *whole = n->start ? loop_outer (loops.outermost) : loops.outermost;
+    if (n->start
+        && (whole == current_loops->tree_root || !is_chunks_loop (whole, loops.outermost, n->start)))
       return false;
     n->header = whole->header;
     basic_block *body = get_loop_body (whole);
@@ -482,8 +319,8 @@ private:
         v->more = v->step - 1;
       }
     count.rest = fold_convert (sizetype, build_int_cst (ssizetype, v->more));
-    if (!part (v->end, &count, size_one_node)
-        || !part (v->first, &count, fold_convert (sizetype, build_int_cst (ssizetype, -1)))
+    if (!sums_.part (v->end, &count, size_one_node)
+        || !sums_.part (v->first, &count, fold_convert (sizetype, build_int_cst (ssizetype, -1)))
         || !count.terms.empty ())
       return false;
     if (v->step > 1)
@@ -513,9 +350,9 @@ private:
   Pointers &pointers_;
   const std::function<bool (tree)> &comes_back_;
   Counters counters_;
+  LoopSums sums_;
   std::vector<Nest> found_;
   basic_block bb_ = nullptr; ///< of the store
-  unsigned steps_ = 0;
 };
 
 } // namespace

@@ -162,6 +162,36 @@ bool words_of (const Summary &s, std::vector<Needed> *out)
   return true;
 }
 
+void touch (const Touch &t)
+{
+  unsigned flags = (t.write ? TOUCH_WRITES : 0) | (t.fixed ? TOUCH_FIXED : 0)
+                   | (t.must ? TOUCH_ALWAYS : 0);
+  HOST_WIDE_INT low = t.low, high = t.high;
+  if (low < INT_MIN || high > INT_MAX)
+    flags &= ~(TOUCH_FIXED | TOUCH_ALWAYS), low = high = 0;
+  if (!t.global)
+    {
+      word (flags | TOUCHED_PARAMETER);
+      word (t.parameter);
+    }
+  else if (kind_of (t.global) == TOUCHED_NOTHING)
+    {
+      // What the code does not name any more is not touched.
+      word (TOUCHED_NOTHING);
+      word (0);
+    }
+  else
+    {
+      Touched kind = kind_of (t.global);
+      if (!t.fixed)
+        high = size_of (t.global);
+      word (flags | kind | (kind == TOUCHED_VARIABLE && is_open (t.global) ? REFERENCE_BY_TABLE : 0));
+      variable (t.global);
+    }
+  word (low);
+  word (high);
+}
+
 void summary (tree decl, const Summary &s, unsigned n)
 {
   bool more = s.reads_more;
@@ -196,34 +226,7 @@ void summary (tree decl, const Summary &s, unsigned n)
   word (s.foreign.size ());
   word (words.size ());
   for (const Touch &t : s.touches)
-    {
-      unsigned flags = (t.write ? TOUCH_WRITES : 0) | (t.fixed ? TOUCH_FIXED : 0)
-                       | (t.must ? TOUCH_ALWAYS : 0);
-      HOST_WIDE_INT low = t.low, high = t.high;
-      if (low < INT_MIN || high > INT_MAX)
-        flags &= ~(TOUCH_FIXED | TOUCH_ALWAYS), low = high = 0;
-      if (!t.global)
-        {
-          word (flags | TOUCHED_PARAMETER);
-          word (t.parameter);
-        }
-      else if (kind_of (t.global) == TOUCHED_NOTHING)
-        {
-          // What the code does not name any more is not touched.
-          word (TOUCHED_NOTHING);
-          word (0);
-        }
-      else
-        {
-          Touched kind = kind_of (t.global);
-          if (!t.fixed)
-            high = size_of (t.global);
-          word (flags | kind | (kind == TOUCHED_VARIABLE && is_open (t.global) ? REFERENCE_BY_TABLE : 0));
-          variable (t.global);
-        }
-      word (low);
-      word (high);
-    }
+    touch (t);
   for (const Foreign &f : s.foreign)
     call (f);
   for (const Needed &n : words)

@@ -31,12 +31,6 @@ struct Split
 /// Puts marks in front of what cannot be executed twice, and, if `fn` has segments, save points behind it.
 Split split (function *fn, bool segments);
 
-/// May others wait until what `key` stands for (a variable, or what a pointer leads to) changes, by reading
-/// it again and again between fences?
-bool may_be_flag (tree key);
-/// Notes what conditions of the function depend on, for `may_be_flag`.
-void note_conditions (function *fn);
-
 /// Does `fn` get marks, at calls of functions of other units, too?
 bool gets_marks (function *fn);
 /// Is the call one of those that are marked wherever they are: output, or what only ends by an exception?

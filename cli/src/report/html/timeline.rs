@@ -12,14 +12,9 @@ use promp_report::numbers::round;
 use promp_report::{Mark, Span, Trace};
 use serde_json::json;
 
-/// The section; nothing to draw is said in words.
-pub fn section(p: &Picture) -> Markup {
-    let r = &p.report;
-    let marks = chrome::marks(r);
-    let trace = r.trace.as_ref();
-    if trace.is_none() && marks.is_empty() {
-        return html! {};
-    }
+/// What the script draws.
+fn data(p: &Picture, marks: &[Mark]) -> String {
+    let (r, trace) = (&p.report, p.report.trace.as_ref());
     let colour = |segment: u32| {
         p.rows.iter().position(|row| row.index as u32 == segment).map_or(COLOURS, |i| i.min(COLOURS))
     };
@@ -56,7 +51,16 @@ pub fn section(p: &Picture) -> Markup {
     let data = json!({ "end": end, "tracks": tracks, "names": names,
         "marks": marks.iter().map(|m| json!([m.at_s, m.kind, m.text])).collect::<Vec<_>>() });
     // "</script>" must not end it.
-    let data = data.to_string().replace('<', "\\u003c");
+    data.to_string().replace('<', "\\u003c")
+}
+
+/// The section; nothing to draw is said in words.
+pub fn section(p: &Picture) -> Markup {
+    let marks = chrome::marks(&p.report);
+    let trace = p.report.trace.as_ref();
+    if trace.is_none() && marks.is_empty() {
+        return html! {};
+    }
     html! {
         section {
             h2 { "Timeline" }
@@ -84,7 +88,7 @@ pub fn section(p: &Picture) -> Markup {
                     (events::table("events", &happened(&marks)))
                 }
             }
-            script #data type="application/json" { (PreEscaped(data)) }
+            script #data type="application/json" { (PreEscaped(data(p, &marks))) }
         }
     }
 }

@@ -41,80 +41,55 @@ pub fn can_be_scaled(a: Option<Tag>, b: Option<Tag>) -> bool {
     matches!(a, Some(Low | Along | End | Bound)) && b.is_none()
 }
 
+/// What stands between the comparison of t and r and t's multiplication.
+const BETWEEN: [Mnemonic; 8] = [
+    Mnemonic::Mov,
+    Mnemonic::Movsxd,
+    Mnemonic::Lea,
+    Mnemonic::Add,
+    Mnemonic::Inc,
+    Mnemonic::Xor,
+    Mnemonic::Nop,
+    Mnemonic::Imul,
+];
+
+fn uses_memory(i: &Instruction) -> bool {
+    (0..i.op_count()).any(|k| i.op_kind(k) == OpKind::Memory)
+}
+
 /// What an instruction makes of it.
 pub fn step(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory) -> Result<(), Option<Tag>> {
-    let (a, b) = (held.get(i, 0), held.get(i, 1));
-    let (rax, rdx) = (Register::RAX as u32, Register::RDX as u32);
     if i.mnemonic() == Mnemonic::Nop {
         return Ok(());
     }
-    let in_memory = (0..i.op_count()).any(|k| i.op_kind(k) == OpKind::Memory);
-    if in_memory && i.mnemonic() != Mnemonic::Lea {
+    if uses_memory(i) && i.mnemonic() != Mnemonic::Lea {
         for r in [i.memory_base(), i.memory_index()] {
             followed(held.registers.get(&(r.full_register() as u32)))?;
         }
     }
-    let two = i.op_count() == 2;
-    let between = [
-        Mnemonic::Mov,
-        Mnemonic::Movsxd,
-        Mnemonic::Lea,
-        Mnemonic::Add,
-        Mnemonic::Inc,
-        Mnemonic::Xor,
-        Mnemonic::Nop,
-        Mnemonic::Imul,
-    ];
-    if held.compared && (!between.contains(&i.mnemonic()) || i.op0_kind() == OpKind::Memory) {
+    if held.compared && (!BETWEEN.contains(&i.mnemonic()) || i.op0_kind() == OpKind::Memory) {
         return Err(held.any());
     }
+    if is_of_a_static_loop(i, held)? { Ok(()) } else { other(i, held, info) }
+}
+
+/// An instruction like those that GCC makes of a static loop: what it makes of what is held. False: none.
+fn is_of_a_static_loop(i: &Instruction, held: &mut Held) -> Result<bool, Option<Tag>> {
+    let (a, b) = (held.get(i, 0), held.get(i, 1));
+    let two = i.op_count() == 2;
     let is_immediate = !two || !matches!(i.op1_kind(), OpKind::Register | OpKind::Memory);
-    match i.mnemonic() {
+    let tag = match i.mnemonic() {
         // None left over.
         Mnemonic::Mov if a == Some(Remainder) && held.compared && is_immediate && i.immediate(1) == 0 => {
-            return Ok(());
+            return Ok(true);
         }
-        Mnemonic::Mov | Mnemonic::Movsxd => return held.set(i, b),
-        Mnemonic::Cdqe => return Ok(()),
-        Mnemonic::Cdq | Mnemonic::Cqo => {
-            followed(held.registers.get(&rax))?;
-            held.registers.remove(&rdx);
-            return Ok(());
-        }
-        Mnemonic::Idiv | Mnemonic::Div if matches!(a, Some(Size(_))) => {
-            followed(held.registers.get(&rax))?;
-            followed(held.registers.get(&rdx))?;
-            held.registers.insert(rax, Quotient);
-            held.registers.insert(rdx, Remainder);
-            return Ok(());
-        }
-        Mnemonic::Cmp
-            if matches!((a, b), (Some(Number(_)), Some(Remainder)) | (Some(Remainder), Some(Number(_)))) =>
-        {
-            held.compared = true;
-            return Ok(());
-        }
-        Mnemonic::Cmp if matches!((a, b), (Some(Low), Some(End)) | (Some(End), Some(Low))) => {
-            held.flags = if a == Some(Low) { Flags::LowEnd } else { Flags::EndLow };
-            return Ok(());
-        }
-        Mnemonic::Cmp if counted(a, b) || counted(b, a) => {
-            let end = [a, b].contains(&Some(End));
-            held.flags = if end { Flags::Else } else { Flags::Count };
-            return Ok(());
-        }
-        Mnemonic::Shl if two && is_immediate => {
-            let tag = scaled(a)?;
-            return held.set(i, tag);
-        }
-        Mnemonic::Imul if i.op_count() == 3 && b.is_some() => {
-            let tag = scaled(b)?;
-            return held.set(i, tag);
-        }
-        Mnemonic::Imul if two && (can_be_scaled(a, b) || can_be_scaled(b, a)) => {
-            let tag = scaled(a.or(b))?;
-            return held.set(i, tag);
-        }
+        Mnemonic::Mov | Mnemonic::Movsxd => b,
+        Mnemonic::Cdqe => return Ok(true),
+        Mnemonic::Cdq | Mnemonic::Cqo | Mnemonic::Idiv | Mnemonic::Div => return division(i, a, held),
+        Mnemonic::Cmp => return Ok(comparison(a, b, held)),
+        Mnemonic::Shl if two && is_immediate => scaled(a)?,
+        Mnemonic::Imul if i.op_count() == 3 && b.is_some() => scaled(b)?,
+        Mnemonic::Imul if two && (can_be_scaled(a, b) || can_be_scaled(b, a)) => scaled(a.or(b))?,
         Mnemonic::Imul
             if two
                 && matches!(
@@ -123,32 +98,17 @@ pub fn step(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory)
                 ) =>
         {
             held.compared = false;
-            return held.set(i, Some(Product));
+            Some(Product)
         }
         // One more for each, or none left over.
         Mnemonic::Add | Mnemonic::Inc | Mnemonic::Sub | Mnemonic::Dec
             if matches!(a, Some(Quotient | End)) && is_immediate =>
         {
             held.flags = Flags::Count;
-            return Ok(());
+            return Ok(true);
         }
-        Mnemonic::Add if two && !is_immediate => {
-            let tag = sum(a, b)?;
-            return held.set(i, tag);
-        }
-        Mnemonic::Lea => {
-            let of = |r: Register| held.registers.get(&(r.full_register() as u32)).copied();
-            let (base, mut index) = (of(i.memory_base()), of(i.memory_index()));
-            if i.memory_index_scale() != 1 {
-                index = scaled(index)?;
-            }
-            let tag = match (i.memory_base(), i.memory_index()) {
-                (_, Register::None) if base == Some(Quotient) => base,
-                (Register::None, _) if matches!(index, Some(Part)) => index,
-                _ => sum(base, index)?,
-            };
-            return held.set(i, tag);
-        }
+        Mnemonic::Add if two && !is_immediate => sum(a, b)?,
+        Mnemonic::Lea => address(i, held)?,
         Mnemonic::Xor
             if two
                 && !is_immediate
@@ -156,17 +116,69 @@ pub fn step(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory)
                 && i.op1_kind() == OpKind::Register =>
         {
             // Of a remainder it is still one: none.
-            return held.set(i, a.filter(|t| *t == Remainder && held.compared));
+            a.filter(|t| *t == Remainder && held.compared)
         }
-        _ => {}
+        _ => return Ok(false),
+    };
+    held.set(i, tag).map(|()| true)
+}
+
+/// The iterations are divided, `by` n; or what goes before that. False: it is another division.
+fn division(i: &Instruction, by: Option<Tag>, held: &mut Held) -> Result<bool, Option<Tag>> {
+    let (rax, rdx) = (Register::RAX as u32, Register::RDX as u32);
+    if matches!(i.mnemonic(), Mnemonic::Cdq | Mnemonic::Cqo) {
+        followed(held.registers.get(&rax))?;
+        held.registers.remove(&rdx);
+        return Ok(true);
     }
+    if !matches!(by, Some(Size(_))) {
+        return Ok(false);
+    }
+    followed(held.registers.get(&rax))?;
+    followed(held.registers.get(&rdx))?;
+    held.registers.insert(rax, Quotient);
+    held.registers.insert(rdx, Remainder);
+    Ok(true)
+}
+
+/// Two are compared as a static loop does; or not.
+fn comparison(a: Option<Tag>, b: Option<Tag>, held: &mut Held) -> bool {
+    match (a, b) {
+        (Some(Number(_)), Some(Remainder)) | (Some(Remainder), Some(Number(_))) => held.compared = true,
+        (Some(Low), Some(End)) => held.flags = Flags::LowEnd,
+        (Some(End), Some(Low)) => held.flags = Flags::EndLow,
+        _ if counted(a, b) || counted(b, a) => {
+            let end = [a, b].contains(&Some(End));
+            held.flags = if end { Flags::Else } else { Flags::Count };
+        }
+        _ => return false,
+    }
+    true
+}
+
+/// What an address that is computed comes of.
+fn address(i: &Instruction, held: &Held) -> Result<Option<Tag>, Option<Tag>> {
+    let of = |r: Register| held.registers.get(&(r.full_register() as u32)).copied();
+    let (base, mut index) = (of(i.memory_base()), of(i.memory_index()));
+    if i.memory_index_scale() != 1 {
+        index = scaled(index)?;
+    }
+    match (i.memory_base(), i.memory_index()) {
+        (_, Register::None) if base == Some(Quotient) => Ok(base),
+        (Register::None, _) if matches!(index, Some(Part)) => Ok(index),
+        _ => sum(base, index),
+    }
+}
+
+/// Any other instruction: nothing that it reads may be followed; what it writes is held no more.
+fn other(i: &Instruction, held: &mut Held, info: &mut InstructionInfoFactory) -> Result<(), Option<Tag>> {
     let used = info.info(i);
     for r in used.used_registers() {
         if !matches!(r.access(), OpAccess::Write | OpAccess::CondWrite | OpAccess::None) {
             followed(held.registers.get(&(r.register().full_register() as u32)))?;
         }
     }
-    if in_memory {
+    if uses_memory(i) {
         followed(Held::place(i).and_then(|p| held.stack.get(&p)))?;
     }
     for r in used.used_registers() {

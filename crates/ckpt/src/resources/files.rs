@@ -3,7 +3,7 @@
 use super::resource::{Back, Frozen, No, Resource};
 use super::{contents, cuts, directories, file_locks};
 use crate::anonymous::{self, Anonymous};
-use crate::image::{Description, OpenFile, Origin, Peculiarity, Sent};
+use crate::image::{Description, Object, OpenFile, Origin, Peculiarity, Sent};
 use crate::journal::links;
 use crate::keep;
 use crate::open_descriptors::{Inherited, length_of, numbers, unread};
@@ -33,77 +33,90 @@ fn open_files(ours: &[i32], inherited: &[Inherited]) -> Result<Vec<OpenFile>, St
     let mut all: Vec<OpenFile> = Vec::new();
     let mut anonymous = Anonymous::default();
     for fd in numbers() {
-        if ours.contains(&fd) {
-            continue;
+        if !ours.contains(&fd) {
+            all.extend(open_file(fd, inherited, &all, &mut anonymous)?);
         }
-        // Closed meanwhile: it was the directory being read.
-        let Some(path) = name_behind(fd) else { continue };
-        let Ok(info) = fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}")) else { continue };
-        let Ok(meta) = fs::metadata(format!("/proc/thread-self/fd/{fd}")) else { continue };
-        let offset = info.lines().find_map(|l| l.strip_prefix("pos:"));
-        let (t, file) = (meta.file_type(), (meta.dev(), meta.ino()));
-        // Where there is no name, a duplicate of one is the same to the program.
-        let same = |i: &&Inherited| {
-            let access = flags_in(&info) & libc::O_ACCMODE;
-            i.file == file && !path.starts_with('/') && i.access == access
-        };
-        let of = inherited.iter().find(|i| i.fd == fd && i.file == file).or(inherited.iter().find(same));
-        let inherited = of.is_some();
-        let duplicate_of = of.map(|i| i.fd).filter(|of| *of != fd);
-        let peculiarity = peculiarity((fd, &path), &info, &meta)?;
-        let surroundings = inherited && !t.is_file() && !t.is_dir();
-        // What a pipe from outside holds stays there.
-        if surroundings && (t.is_fifo() || unread(fd) == 0) {
-            let flags = flags_in(&info);
-            let stream = OpenFile { fd, path, inherited: true, duplicate_of, flags, ..Default::default() };
-            all.push(OpenFile { peculiarity, ..stream });
-            continue;
-        }
-        if t.is_file() && sys::descriptors::is_queue(fd) {
-            return Err(format!("descriptor {fd} is the message queue {path}"));
-        }
-        if t.is_socket() {
-            return Err(format!("descriptor {fd} is a socket ({path})"));
-        }
-        let object = match path.starts_with("anon_inode:") {
-            true => Some(
-                anonymous.behind(fd, &path, &info).map_err(|what| format!("descriptor {fd} is {what}"))?,
-            ),
-            false => None,
-        };
-        let alike = |f: &&OpenFile| f.object.is_some() && f.path == path;
-        if object.is_some() && all.iter().filter(alike).any(|f| compared(f.fd, fd).is_none()) {
-            return Err(format!(
-                "descriptor {fd} is {path}, and may be a duplicate; the system does not tell"
-            ));
-        }
-        if t.is_block_device() || (t.is_char_device() && !harmless_device(&path)) {
-            return Err(format!("descriptor {fd} is the device {path}"));
-        }
-        let same_as =
-            all.iter().find(|f| (f.device, f.inode) == (meta.dev(), meta.ino()) && is_one(f.fd, fd));
-        all.push(OpenFile {
-            fd,
-            inherited,
-            regular: t.is_file() && path.starts_with('/') && flags_in(&info) & libc::O_PATH == 0,
-            flags: flags_in(&info),
-            offset: offset.and_then(|n| n.trim().parse().ok()).unwrap_or(0),
-            length: meta.size(),
-            device: meta.dev(),
-            inode: meta.ino(),
-            origin: Some(Origin::of(fd, &meta)),
-            mode: meta.mode() & 0o7777,
-            content: None,
-            object,
-            same_as: same_as.map(|f| f.fd),
-            peculiarity,
-            locks: file_locks::held(&info).map_err(|what| format!("descriptor {fd} ({path}) has {what}"))?,
-            path,
-            ..Default::default()
-        });
     }
     own_pipes::look(&mut all)?;
     Ok(all)
+}
+
+/// What is behind descriptor `fd`; `all`: behind those before. `None`: it has been closed meanwhile; it was the directory being read.
+fn open_file(
+    fd: i32,
+    inherited: &[Inherited],
+    all: &[OpenFile],
+    anonymous: &mut Anonymous,
+) -> Result<Option<OpenFile>, String> {
+    let Some(path) = name_behind(fd) else { return Ok(None) };
+    let Ok(info) = fs::read_to_string(format!("/proc/thread-self/fdinfo/{fd}")) else { return Ok(None) };
+    let Ok(meta) = fs::metadata(format!("/proc/thread-self/fd/{fd}")) else { return Ok(None) };
+    let offset = info.lines().find_map(|l| l.strip_prefix("pos:"));
+    let (t, file) = (meta.file_type(), (meta.dev(), meta.ino()));
+    // Where there is no name, a duplicate of one is the same to the program.
+    let same = |i: &&Inherited| {
+        let access = flags_in(&info) & libc::O_ACCMODE;
+        i.file == file && !path.starts_with('/') && i.access == access
+    };
+    let of = inherited.iter().find(|i| i.fd == fd && i.file == file).or(inherited.iter().find(same));
+    let inherited = of.is_some();
+    let duplicate_of = of.map(|i| i.fd).filter(|of| *of != fd);
+    let peculiarity = peculiarity((fd, &path), &info, &meta)?;
+    let surroundings = inherited && !t.is_file() && !t.is_dir();
+    // What a pipe from outside holds stays there.
+    if surroundings && (t.is_fifo() || unread(fd) == 0) {
+        let flags = flags_in(&info);
+        let stream = OpenFile { fd, path, inherited: true, duplicate_of, flags, ..Default::default() };
+        return Ok(Some(OpenFile { peculiarity, ..stream }));
+    }
+    let object = object_behind((fd, &path), (&info, t), all, anonymous)?;
+    let same_as = all.iter().find(|f| (f.device, f.inode) == (meta.dev(), meta.ino()) && is_one(f.fd, fd));
+    Ok(Some(OpenFile {
+        fd,
+        inherited,
+        regular: t.is_file() && path.starts_with('/') && flags_in(&info) & libc::O_PATH == 0,
+        flags: flags_in(&info),
+        offset: offset.and_then(|n| n.trim().parse().ok()).unwrap_or(0),
+        length: meta.size(),
+        device: meta.dev(),
+        inode: meta.ino(),
+        origin: Some(Origin::of(fd, &meta)),
+        mode: meta.mode() & 0o7777,
+        content: None,
+        object,
+        same_as: same_as.map(|f| f.fd),
+        peculiarity,
+        locks: file_locks::held(&info).map_err(|what| format!("descriptor {fd} ({path}) has {what}"))?,
+        path,
+        ..Default::default()
+    }))
+}
+
+/// The object of the kernel's behind a descriptor, if it is no file; the error says that it is one which cannot be saved.
+fn object_behind(
+    (fd, path): (i32, &str),
+    (info, t): (&str, fs::FileType),
+    all: &[OpenFile],
+    anonymous: &mut Anonymous,
+) -> Result<Option<Object>, String> {
+    if t.is_file() && sys::descriptors::is_queue(fd) {
+        return Err(format!("descriptor {fd} is the message queue {path}"));
+    }
+    if t.is_socket() {
+        return Err(format!("descriptor {fd} is a socket ({path})"));
+    }
+    let object = match path.starts_with("anon_inode:") {
+        true => Some(anonymous.behind(fd, path, info).map_err(|what| format!("descriptor {fd} is {what}"))?),
+        false => None,
+    };
+    let alike = |f: &&OpenFile| f.object.is_some() && f.path == path;
+    if object.is_some() && all.iter().filter(alike).any(|f| compared(f.fd, fd).is_none()) {
+        return Err(format!("descriptor {fd} is {path}, and may be a duplicate; the system does not tell"));
+    }
+    if t.is_block_device() || (t.is_char_device() && !harmless_device(path)) {
+        return Err(format!("descriptor {fd} is the device {path}"));
+    }
+    Ok(object)
 }
 
 fn peculiarity(

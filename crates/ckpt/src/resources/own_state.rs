@@ -174,6 +174,24 @@ impl Changes {
     }
 }
 
+/// Takes away from `want` the capabilities that a thread with `may` cannot have: are there any?
+fn give_up(want: &mut Rights, may: &Rights) -> bool {
+    let have = may.capabilities[1];
+    let less = want.capabilities[1] & !have != 0;
+    // Inheritable ones as far as permitted or inheritable; permitted, effective and ambient ones as far as
+    // permitted.
+    want.capabilities[0] &= have | may.capabilities[0];
+    for set in [1, 2, 4] {
+        want.capabilities[set] &= have;
+    }
+    less
+}
+
+/// A system call with three arguments.
+fn call(n: i64, a: usize, b: usize, c: usize) -> Call {
+    [n as usize, a, b, c, 0, 0]
+}
+
 /// What a host with `now` and rights `may` has to call to have what `a` says; `began`: what the process
 /// began with. In a rollback a thread may go on without capabilities that have been given up since: the
 /// program is about to give them up again. The second value says whether one does.
@@ -186,7 +204,6 @@ pub(crate) fn changes(
 ) -> Result<(Vec<Call>, bool), String> {
     let mut less = false;
     let mut calls: Vec<Call> = Vec::new();
-    let call = |n: i64, a: usize, b: usize, c: usize| [n as usize, a, b, c, 0, 0];
     let policy = a.memory_policy.clone().unwrap_or_else(|| began.policy());
     if now.policy() != policy {
         let (mode, mut nodes) = policy;
@@ -202,14 +219,7 @@ pub(crate) fn changes(
     if let (Some(want), Some(may)) = (&a.rights, may) {
         let mut want = want.clone();
         if rollback {
-            let have = may.capabilities[1];
-            less = want.capabilities[1] & !have != 0;
-            // Inheritable ones as far as permitted or inheritable; permitted, effective and ambient ones as
-            // far as permitted.
-            want.capabilities[0] &= have | may.capabilities[0];
-            for set in [1, 2, 4] {
-                want.capabilities[set] &= have;
-            }
+            less = give_up(&mut want, &may);
         }
         let bits = |o: &Own| o.prctls[SECUREBITS].load(Relaxed);
         let bits = (bits(now), a.own.as_ref().map_or(bits(now), |o| o.securebits.unwrap_or(bits(began))));
@@ -249,124 +259,70 @@ pub(crate) fn has_more_filters(have: &Rights, others: (u32, u32)) -> bool {
 /// From rights `may` to `want`; `bits`: securebits, from and to.
 fn to_have(want: &Rights, may: &Rights, bits: (u32, u32)) -> Result<Vec<Call>, String> {
     let mut calls: Vec<Call> = Vec::new();
-    let mut call = |n: i64, a: usize, b: usize, c: usize| calls.push([n as usize, a, b, c, 0, 0]);
     let prctl = libc::SYS_prctl;
     if has_more_filters(want, may.filters) {
         return Err("a thread had a filter of system calls (seccomp), which cannot be put back".into());
     }
     let [inheritable, permitted, effective, bounding, ambient] = want.capabilities;
     for c in (0..64).filter(|c| (may.capabilities[3] & !bounding) >> c & 1 == 1) {
-        call(prctl, libc::PR_CAPBSET_DROP as usize, c, 0);
+        calls.push(call(prctl, libc::PR_CAPBSET_DROP as usize, c, 0));
     }
     if (bits.0 ^ bits.1) & !KEEP_CAPS != 0 {
-        call(
-            prctl,
-            libc::PR_SET_SECUREBITS as usize,
-            ((bits.1 & !KEEP_CAPS) | (bits.0 & KEEP_CAPS)) as usize,
-            0,
-        );
+        let bits = (bits.1 & !KEEP_CAPS) | (bits.0 & KEEP_CAPS);
+        calls.push(call(prctl, libc::PR_SET_SECUREBITS as usize, bits as usize, 0));
     }
     let ids = want.users != may.users || want.groups != may.groups || want.also != may.also;
     if ids {
-        call(prctl, libc::PR_SET_KEEPCAPS as usize, 1, 0);
-    }
-    if want.also != may.also {
-        let list = want.also.clone().leak();
-        call(libc::SYS_setgroups, list.len(), list.as_ptr() as usize, 0);
-    }
-    if want.groups != may.groups {
-        let [r, e, s, _] = want.groups.map(|g| g as usize);
-        call(libc::SYS_setresgid, r, e, s);
-    }
-    if want.users != may.users {
-        let [r, e, s, _] = want.users.map(|u| u as usize);
-        call(libc::SYS_setresuid, r, e, s);
+        calls.push(call(prctl, libc::PR_SET_KEEPCAPS as usize, 1, 0));
+        calls.extend(to_be(want, may));
     }
     if ids || want.capabilities[..3] != may.capabilities[..3] {
         let all = Rights { capabilities: [inheritable, permitted, effective, 0, 0], ..Rights::default() };
         // _LINUX_CAPABILITY_VERSION_3, of the calling host.
         let head = Box::leak(Box::new([0x2008_0522u32, 0]));
         let data = Box::leak(Box::new(capability_words(&all)));
-        call(libc::SYS_capset, head.as_ptr() as usize, data.as_ptr() as usize, 0);
+        calls.push(call(libc::SYS_capset, head.as_ptr() as usize, data.as_ptr() as usize, 0));
     }
     if ambient != may.capabilities[4] {
-        call(prctl, libc::PR_CAP_AMBIENT as usize, libc::PR_CAP_AMBIENT_CLEAR_ALL as usize, 0);
+        let ambient_calls = libc::PR_CAP_AMBIENT as usize;
+        calls.push(call(prctl, ambient_calls, libc::PR_CAP_AMBIENT_CLEAR_ALL as usize, 0));
         for c in (0..64).filter(|c| ambient >> c & 1 == 1) {
-            call(prctl, libc::PR_CAP_AMBIENT as usize, libc::PR_CAP_AMBIENT_RAISE as usize, c);
+            calls.push(call(prctl, ambient_calls, libc::PR_CAP_AMBIENT_RAISE as usize, c));
         }
     }
     if want.no_new && !may.no_new {
-        call(prctl, libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0);
+        calls.push(call(prctl, libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0));
     }
     // The file system's follow the effective ones, unless the program has set them apart.
     for (n, of) in [(libc::SYS_setfsgid, want.groups), (libc::SYS_setfsuid, want.users)] {
         if ids && of[3] != of[1] {
-            call(n, of[3] as usize, 0, 0);
+            calls.push(call(n, of[3] as usize, 0, 0));
         }
     }
     if ids || (bits.0 ^ bits.1) & KEEP_CAPS != 0 {
-        call(prctl, libc::PR_SET_KEEPCAPS as usize, usize::from(bits.1 & KEEP_CAPS != 0), 0);
+        let keeps = usize::from(bits.1 & KEEP_CAPS != 0);
+        calls.push(call(prctl, libc::PR_SET_KEEPCAPS as usize, keeps, 0));
     }
     Ok(calls)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn root() -> Rights {
-        Rights { capabilities: [0, 0xff, 0xff, 0xff, 0], ..Rights::default() }
+/// From the users and groups of `may` to those of `want`.
+fn to_be(want: &Rights, may: &Rights) -> Vec<Call> {
+    let mut calls: Vec<Call> = Vec::new();
+    if want.also != may.also {
+        let list = want.also.clone().leak();
+        calls.push(call(libc::SYS_setgroups, list.len(), list.as_ptr() as usize, 0));
     }
-
-    #[test]
-    fn equal_rights_need_no_calls() {
-        assert_eq!(to_have(&root(), &root(), (0, 0)), Ok(Vec::new()));
+    if want.groups != may.groups {
+        let [r, e, s, _] = want.groups.map(|g| g as usize);
+        calls.push(call(libc::SYS_setresgid, r, e, s));
     }
-
-    #[test]
-    fn rights_given_up_are_given_up_again() {
-        let mut want = root();
-        want.users = [7; 4];
-        want.capabilities = [0, 0, 0, 0x7f, 0];
-        want.no_new = true;
-        let numbers: Vec<i64> =
-            to_have(&want, &root(), (0, 0)).expect("possible").iter().map(|c| c[0] as i64).collect();
-        let (p, u, c) = (libc::SYS_prctl, libc::SYS_setresuid, libc::SYS_capset);
-        assert_eq!(numbers, [p, p, u, c, p, p]);
+    if want.users != may.users {
+        let [r, e, s, _] = want.users.map(|u| u as usize);
+        calls.push(call(libc::SYS_setresuid, r, e, s));
     }
-
-    #[test]
-    fn a_filter_is_not_put_back() {
-        let want = Rights { filters: (2, 1), ..root() };
-        assert!(to_have(&want, &root(), (0, 0)).is_err());
-        let more = Rights { filters: (2, 1), ..root() };
-        assert_eq!(to_have(&root(), &more, (0, 0)), Ok(Vec::new()), "fewer rights than it had");
-    }
-
-    #[test]
-    fn what_the_caller_has() {
-        let own = Own::of_caller();
-        assert!(own.slack() > 0 || own.policy().0 == 0);
-        let none = Attributes {
-            name: crate::image::Word::from(&b"x"[..]),
-            cpus: None,
-            scheduling: None,
-            pending: 0,
-            memory_policy: None,
-            io_priority: None,
-            timer_slack: Some(own.slack() + 1),
-            rights: None,
-            own: None,
-        };
-        let (calls, less) = changes(&own, None, &none, &own, false).expect("possible");
-        assert!(!less);
-        assert_eq!(calls.len(), 1);
-        let c = Changes {
-            count: AtomicUsize::new(0),
-            calls: [const { [const { AtomicUsize::new(0) }; 6] }; MOST],
-        };
-        c.set(&calls);
-        assert_eq!(c.make(), Ok(()));
-        assert_eq!(Own::of_caller().slack(), own.slack() + 1);
-    }
+    calls
 }
+
+#[cfg(test)]
+mod tests;

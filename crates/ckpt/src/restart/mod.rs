@@ -153,19 +153,34 @@ fn restart() -> ! {
     unsafe { crate::seats::wait_to_be_replaced(first) }
 }
 
+/// Reads checkpoint `number`; the error says why this process cannot go on from it, with so many `threads`.
+fn checkpoint(settings: &Settings, number: u64, threads: Option<u32>) -> Result<Generation, String> {
+    let dir = Directory::open(&settings.dir)?;
+    let g = dir.read(number)?;
+    match fit::obstacle(&g.about, None).or_else(|| threads.and_then(|n| fit::another(&g.about, n))) {
+        Some(why) => Err(why),
+        None => Ok(g),
+    }
+}
+
+/// What is to be said where the system's clock is behind the one that the program knows.
+fn late_clock(known: &image::Clocks) -> Option<String> {
+    let late = image::Clocks::now().behind(known).monotonic;
+    (late > 0).then(|| {
+        format!(
+            "the system's clock is {} s behind the one that the program knows, and may not be set for it \
+             (unshare(2), CLONE_NEWTIME): times that it measures go back once, and what it waits for until a time \
+             takes so much longer",
+            late.div_ceil(1_000_000_000)
+        )
+    })
+}
+
 /// The keeper of a restarting process.
 pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> ! {
     let number: u64 = crate::sys::env::get(RESTART.name).and_then(|v| v.parse().ok()).unwrap_or(0);
     let threads: Option<u32> = crate::sys::env::get(RESTART_THREADS.name).and_then(|v| v.parse().ok());
-    let read = || -> Result<Generation, String> {
-        let dir = Directory::open(&settings.dir)?;
-        let g = dir.read(number)?;
-        match fit::obstacle(&g.about, None).or_else(|| threads.and_then(|n| fit::another(&g.about, n))) {
-            Some(why) => Err(why),
-            None => Ok(g),
-        }
-    };
-    let mut g = read().unwrap_or_else(|why| refuse(&why));
+    let mut g = checkpoint(settings, number, threads).unwrap_or_else(|why| refuse(&why));
     let moved = file_copies::moved(&settings.dir, &g.about).unwrap_or_else(|why| refuse(&why));
     g.about.take_from(&moved);
     if randomised() && memory::vdso() != g.about.vdso {
@@ -187,15 +202,7 @@ pub fn work(settings: &Settings, first: &'static Seat, libraries: &[Object]) -> 
         Store::open(Path::new(&settings.dir), Some(from), settings.keep).unwrap_or_else(|why| refuse(&why));
     store.map_state(region::STATE, false).unwrap_or_else(|why| refuse(&why));
     let region_of = g.about.region;
-    let late = image::Clocks::now().behind(&g.about.clocks).monotonic;
-    if late > 0 {
-        said.push(format!(
-            "the system's clock is {} s behind the one that the program knows, and may not be set for it \
-             (unshare(2), CLONE_NEWTIME): times that it measures go back once, and what it waits for until a time \
-             takes so much longer",
-            late.div_ceil(1_000_000_000)
-        ));
-    }
+    said.extend(late_clock(&g.about.clocks));
     let inherited =
         behind(g.about.files.iter().filter(|f| f.inherited).map(|f| f.duplicate_of.unwrap_or(f.fd)));
     let settings = Settings { threads: g.about.threads, inherited, ..settings.clone() };

@@ -67,6 +67,13 @@ pub fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
         line("GOMP_STACKSIZE", g.stack_size.to_string());
         line("GOMP_SPINCOUNT", g.spin_count.map_or("".into(), |n| n.to_string()));
     }
+    own(g, line);
+    t.push_str("OPENMP DISPLAY ENVIRONMENT END\n");
+    t
+}
+
+/// The settings of this implementation's.
+fn own(g: &Globals, mut line: impl FnMut(&str, String)) {
     let p = &g.promp;
     line(settings::FT.name, if p.ft { "on" } else { "off" }.into());
     line(
@@ -85,6 +92,4 @@ pub fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
     line(settings::SAVE_BUDGET.name, p.save_budget.to_string());
     line(settings::WATCHDOG.name, p.watchdog_ns.map_or("off".into(), |n| format!("{}us", n / 1000)));
     line(settings::VERBOSE.name, p.verbose.to_string());
-    t.push_str("OPENMP DISPLAY ENVIRONMENT END\n");
-    t
 }

@@ -257,14 +257,20 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     thr.base.store(outside.base, Relaxed);
     thr.call.set(outside.call);
     thr.held.set(outside.held);
+    rise(thr, team);
+    if TELL {
+        thr.tell(Event::ParallelEnd { team: &team.words });
+    }
+}
+
+/// The thread is less deep in regions by one; the team of a deep one is not kept.
+#[inline(always)]
+fn rise(thr: &'static Thread, team: &'static Team) {
     let depth = thr.depth.get() - 1;
     thr.depth.set(depth);
     if depth as usize >= HOT_DEPTH {
         setup::dismiss(team, 1..team.size());
         worker_pool::give_back_team(team);
-    }
-    if TELL {
-        thr.tell(Event::ParallelEnd { team: &team.words });
     }
 }
 

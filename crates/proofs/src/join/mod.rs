@@ -12,16 +12,19 @@
 //! Sections are kept as they are registered; they are read and joined at the next quiet moment ([`settle`]),
 //! when constructs begin that ask for verdicts, and never at a failure.
 
+mod call_effects;
+mod facts;
 mod section_reader;
 mod solve;
 
-pub(super) use solve::{At, Summary, Touch};
+pub(super) use facts::{At, Summary, Touch};
 
 use crate::containers::{self, CONTAINERS};
 use crate::operators::OPERATORS;
 use crate::segment_tables::{self, Verdict};
 use crate::sys::lock::Locked;
 use core::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, Ordering::*};
+use facts::Call;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The sections of an object: from where to where.
@@ -96,19 +99,8 @@ fn join() {
             objects.iter().flat_map(|o| unsafe { section_reader::summaries(o.summaries) }).collect();
         // SAFETY: likewise.
         let assumed = objects.iter().flat_map(|o| unsafe { section_reader::assumptions(o.assumptions) });
-        let called = functions.values().flat_map(|f| &f.calls).map(|c| (c.library, c.target));
-        let called: HashSet<usize> = called
-            .chain(assumed.flat_map(|(_, a)| a.calls).map(|c| (c.library, c.target)))
-            .filter_map(|(library, target)| library.then_some(target))
-            .collect();
-        for target in called {
-            if OPERATORS.is_librarys(target) {
-                functions.insert(target, Summary { library: true, ..Default::default() });
-            } else if CONTAINERS.is_librarys(target) {
-                functions.insert(target, containers::summary(target));
-            }
-        }
-        solve::know_results(&mut functions);
+        add_librarys(&mut functions, assumed.flat_map(|(_, a)| a.calls));
+        call_effects::know_results(&mut functions);
         // Words that code which is at work may have looked at.
         // SAFETY: likewise.
         let looked_at: HashSet<usize> =
@@ -139,6 +131,22 @@ fn join() {
             })
             .collect(),
     );
+}
+
+/// Adds what those functions of the C++ library's do that the others call, or segments by `assumed`.
+fn add_librarys(functions: &mut HashMap<usize, Summary>, assumed: impl Iterator<Item = Call>) {
+    let called = functions.values().flat_map(|f| &f.calls).map(|c| (c.library, c.target));
+    let called: HashSet<usize> = called
+        .chain(assumed.map(|c| (c.library, c.target)))
+        .filter_map(|(library, target)| library.then_some(target))
+        .collect();
+    for target in called {
+        if OPERATORS.is_librarys(target) {
+            functions.insert(target, Summary { library: true, ..Default::default() });
+        } else if CONTAINERS.is_librarys(target) {
+            functions.insert(target, containers::summary(target));
+        }
+    }
 }
 
 /// The words of an object that its code looks at: guards of calls, and those of functions.

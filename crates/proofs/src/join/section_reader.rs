@@ -8,7 +8,7 @@ use promp_layouts::{
     SUMMARY_THROWS, SUMMARY_WRITES_MORE, TOUCH_ALWAYS, TOUCH_FIXED, TOUCH_WRITES, Touched,
 };
 
-use super::solve::{Actor, Argument, Assumptions, At, Call, Summary, Touch, What, Word};
+use super::facts::{Actor, Argument, Assumptions, At, Call, Summary, Touch, What, Word};
 
 /// Reads words one after the other.
 struct Words(*const i32);

@@ -201,6 +201,15 @@ pub fn entries(maps: &[Mapping], object: &Mapping, names: &[&CStr], read: Reader
     picked(maps, object, &|name| names.iter().position(|n| *n == name), read)
 }
 
+/// Is it the beginning of a program or a shared object for this machine?
+fn is_loadable(head: &FileHeader64<LittleEndian>) -> bool {
+    let e = LittleEndian;
+    head.e_ident.magic == elf::ELFMAG
+        && (head.e_ident.class, head.e_ident.data) == (elf::ELFCLASS64, elf::ELFDATA2LSB)
+        && head.e_machine.get(e) == elf::EM_X86_64
+        && [elf::ET_EXEC, elf::ET_DYN].contains(&head.e_type.get(e))
+}
+
 /// The entries of the object at `object` for functions of other objects that `pick` picks by their names,
 /// with what it makes of them.
 pub fn picked<T>(
@@ -211,12 +220,7 @@ pub fn picked<T>(
 ) -> Option<Vec<(usize, T)>> {
     let e = LittleEndian;
     let head = get::<FileHeader64<LittleEndian>>(read, object.start, 1)?.pop()?;
-    let kind = head.e_type.get(e);
-    if head.e_ident.magic != elf::ELFMAG
-        || (head.e_ident.class, head.e_ident.data) != (elf::ELFCLASS64, elf::ELFDATA2LSB)
-        || head.e_machine.get(e) != elf::EM_X86_64
-        || (kind != elf::ET_EXEC && kind != elf::ET_DYN)
-    {
+    if !is_loadable(&head) {
         return None;
     }
     let segments: Vec<ProgramHeader64<LittleEndian>> =

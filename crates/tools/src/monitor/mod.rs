@@ -193,25 +193,10 @@ fn told_of_more(thr: &'static Thread, w: Option<&'static Watch>, event: &Event) 
             w.enter(State::Free);
         }
         Event::ParallelBegin { team, size, level, function, .. } => {
-            let Some(tw) = team_watch(team) else { return };
-            let site = origin::of_region(thr.call_place(), function);
-            let before = if level == 1 {
-                let before = w.end_serial(thr, site, words::Sync::Region, size);
-                live_tables::region_begins(clock::monotonic_ns(w.last.load(Relaxed)), size);
-                w.enter_region();
-                before
-            } else {
-                w.suspend();
-                None
-            };
-            if tw.size.get() != size {
-                tw.size.set(size);
-                tw.part.set((1 << 32) / u64::from(size.max(1)));
+            if let Some(tw) = team_watch(team) {
+                let site = origin::of_region(thr.call_place(), function);
+                region_begins(thr, (w, tw), size, (site, level));
             }
-            tw.before.set(before.map_or(0, |s| s + 1));
-            tw.site.set(site);
-            tw.level.set(level);
-            tw.regions.store(tw.regions.load(Relaxed) + 1, Relaxed);
         }
         Event::ImplicitBegin { team } => {
             let Some(tw) = team_watch(team) else { return };
@@ -245,6 +230,32 @@ fn told_of_more(thr: &'static Thread, w: Option<&'static Watch>, event: &Event) 
         Event::HelpEnd | Event::PauseEnd { .. } => w.back(),
         _ => {}
     }
+}
+
+/// A region of `size` threads begins at `site`, so many levels deep.
+fn region_begins(
+    thr: &'static Thread,
+    (w, tw): (&'static Watch, &'static TeamWatch),
+    size: u32,
+    (site, level): (usize, u32),
+) {
+    let before = if level == 1 {
+        let before = w.end_serial(thr, site, words::Sync::Region, size);
+        live_tables::region_begins(clock::monotonic_ns(w.last.load(Relaxed)), size);
+        w.enter_region();
+        before
+    } else {
+        w.suspend();
+        None
+    };
+    if tw.size.get() != size {
+        tw.size.set(size);
+        tw.part.set((1 << 32) / u64::from(size.max(1)));
+    }
+    tw.before.set(before.map_or(0, |s| s + 1));
+    tw.site.set(site);
+    tw.level.set(level);
+    tw.regions.store(tw.regions.load(Relaxed) + 1, Relaxed);
 }
 
 /// Team synchronisations, by the words of the report.

@@ -11,7 +11,9 @@ mod device_callbacks;
 mod info;
 mod league;
 mod load;
+mod lock_callbacks;
 mod points;
+mod task_callbacks;
 mod tell;
 
 use crate::observe::event::{Row, Set};

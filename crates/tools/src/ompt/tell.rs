@@ -1,18 +1,18 @@
 //! What happens, as the tool's callbacks have it. Each event keeps what is known of the thread up to date and
 //! calls what the tool has registered for it.
 
-use super::abi::{self, call, cancel, mutex, parallel, scope, state, status, sync, task, work};
+use super::abi::{self, call, cancel, parallel, scope, state, sync, task, work};
 use super::info::{TaskInfo, TeamInfo, ThreadInfo};
 use super::is_active;
-use crate::observe::event::{Cancelled, Dep, Depend, Event, Mutex, Pause, Sync, TaskForm, Work};
-use crate::observe::{OfTask, OfTeam, Told};
+use super::lock_callbacks::state_of_lock;
+use crate::observe::event::{Cancelled, Event, Pause, Sync, Work};
+use crate::observe::{OfTeam, Told};
 use crate::say;
 use crate::sys::syscall::exit_group;
 use crate::team::thread::Thread;
 use crate::team::{setup, worker_pool};
 use core::ptr::null_mut;
 use core::sync::atomic::Ordering::*;
-use smallvec::SmallVec;
 
 /// A thread to which something happens.
 #[derive(Clone, Copy)]
@@ -34,102 +34,7 @@ pub(super) fn told(t: &Told) {
         return thread_begins(thr, worker);
     }
     let Some(info) = ThreadInfo::find(thr) else { return };
-    let me = Me { thr, info };
-    match *t.event {
-        Event::ThreadEnd => me.thread_ends(),
-        Event::ParallelBegin { team, size, asked, .. } => me.parallel_begins(team, size, asked),
-        Event::ParallelEnd { team } => me.parallel_ends(team),
-        Event::ImplicitBegin { team } => me.implicit_begins(team),
-        Event::ImplicitEnd { .. } => me.implicit_ends(),
-        Event::LeagueBegin { teams, .. } => me.league_begins(teams),
-        Event::InitialBegin { number, teams } => me.initial_begins(number, teams),
-        Event::InitialEnd { number } => me.initial_ends(number),
-        Event::LeagueEnd => me.league_ends(),
-        Event::SyncArrive { sync } => me.arrives(sync),
-        Event::SyncLeave { sync } => me.goes_on(sync),
-        Event::TaskSyncBegin { sync } => me.sync_region(scope::BEGIN, kind_of(sync)),
-        Event::TaskSyncArrive { sync } => me.sync_wait(scope::BEGIN, kind_of(sync)),
-        Event::TaskSyncLeave { sync } => {
-            me.sync_wait(scope::END, kind_of(sync));
-            me.sync_region(scope::END, kind_of(sync));
-        }
-        Event::WorkBegin { work, construct } => me.work_begins(work, construct.total),
-        Event::WorkEnd { work } => me.work_ends(work),
-        Event::Single { executes } => me.single(executes),
-        Event::SingleEnd => me.single_is_over(),
-        Event::MaskedBegin => me.masked(scope::BEGIN),
-        Event::MaskedEnd => me.masked(scope::END),
-        Event::Chunk { work, lo, hi } => me.chunk(work, lo, hi),
-        Event::LockInit { mutex, at } => {
-            me.calls(|site| call::lock_init(kind_of_lock(mutex, false), 0, 0, at, site));
-        }
-        Event::LockDestroy { mutex, at } => {
-            me.calls(|site| call::lock_destroy(kind_of_lock(mutex, false), at, site));
-        }
-        Event::LockWait { mutex: Mutex::Reduction, .. } => {}
-        Event::LockGot { mutex: Mutex::Reduction, .. } => me.reduction(scope::BEGIN),
-        Event::LockGive { mutex: Mutex::Reduction, .. } => me.reduction(scope::END),
-        Event::LockWait { mutex, at, test } => {
-            info.tests.set(test);
-            me.calls(|site| call::mutex_acquire(kind_of_lock(mutex, test), 0, 0, at, site));
-        }
-        Event::LockGot { mutex, at } => {
-            let kind = kind_of_lock(mutex, info.tests.get());
-            me.calls(|site| call::mutex_acquired(kind, at, site));
-        }
-        Event::LockGive { mutex, at } => {
-            me.calls(|site| call::mutex_released(kind_of_lock(mutex, false), at, site));
-        }
-        Event::LockNest { at, more, test } => {
-            if more {
-                // It was asked for like any other.
-                let kind = kind_of_lock(Mutex::Nest, test);
-                me.calls(|site| call::mutex_acquire(kind, 0, 0, at, site));
-            }
-            me.calls(|site| call::nest_lock(if more { scope::BEGIN } else { scope::END }, at, site));
-        }
-        Event::TaskCreate { task, form } => me.task_is_created(task, form),
-        Event::TaskDepends { task, on } => me.task_depends(task, on),
-        Event::TaskWaits { task, before } => {
-            let (Some(sink), Some(source)) = (TaskInfo::of(task), TaskInfo::of(before)) else { return };
-            me.calls(|_| call::task_dependence(source.data.ptr(), sink.data.ptr()));
-        }
-        Event::TaskBegin { task, .. } => me.task_begins(task),
-        Event::TaskEnd { task, detached, .. } => me.task_ends(task, detached),
-        Event::TaskSkipped { task } => me.task_is_skipped(task),
-        Event::TaskFulfil { task, ended } => {
-            let Some(t) = TaskInfo::of(task) else { return };
-            let how = if ended { status::LATE_FULFILL } else { status::EARLY_FULFILL };
-            me.calls(|_| call::task_schedule(t.data.ptr(), how, null_mut()));
-        }
-        Event::HelpBegin => info.enter(state::WORK_PARALLEL),
-        Event::PauseBegin { pause } => {
-            let (state, lock) = match pause {
-                Pause::Lock { mutex, at } => (state_of_lock(mutex), at),
-                Pause::Taskwait => (state::WAIT_TASKWAIT, 0),
-                Pause::Taskgroup => (state::WAIT_TASKGROUP, 0),
-            };
-            info.lock.store(lock, Relaxed);
-            info.enter(state);
-        }
-        Event::HelpEnd | Event::PauseEnd { .. } => info.leave(),
-        Event::Cancel { what } => me.cancels(what, cancel::ACTIVATED),
-        Event::CancelFound { what } => me.cancels(what, cancel::DETECTED),
-        Event::Error { fatal, message } => {
-            let severity = if fatal { abi::severity::FATAL } else { abi::severity::WARNING };
-            me.calls(|site| call::error(severity, message.as_ptr(), message.len(), site));
-        }
-        Event::DeviceBegin { number, name } => me.device_begins(number, name),
-        Event::DeviceEnd { number } => me.device_ends(number),
-        Event::ImageBegin { number, image } => me.image_is_loaded(number, image),
-        Event::ImageEnd { number, image } => me.calls(|_| call::device_unload(number, image as u64)),
-        Event::TargetMap { mapped } => me.target_maps(mapped),
-        Event::TargetBegin { target, device } => me.target_begins(target, device),
-        Event::TargetEnd { target, .. } => me.target_ends(target),
-        Event::TargetData { end, op, moved } => me.target_moves(end, op, moved),
-        Event::TargetSubmit { end, teams } => me.target_is_submitted(end, teams),
-        Event::Failure { .. } | Event::Recovery { .. } | Event::ThreadBegin { .. } => {}
-    }
+    Me { thr, info }.tell(t.event);
 }
 
 /// The tool itself calls the runtime in a callback: nothing is told of that, and there is no region in it.
@@ -193,27 +98,6 @@ fn state_of_barrier(s: Sync) -> u32 {
     }
 }
 
-fn kind_of_lock(m: Mutex, test: bool) -> u32 {
-    match (m, test) {
-        (Mutex::Lock, false) => mutex::LOCK,
-        (Mutex::Lock, true) => mutex::TEST_LOCK,
-        (Mutex::Nest, false) => mutex::NEST_LOCK,
-        (Mutex::Nest, true) => mutex::TEST_NEST_LOCK,
-        (Mutex::Critical, _) => mutex::CRITICAL,
-        (Mutex::Atomic | Mutex::Reduction, _) => mutex::ATOMIC,
-        (Mutex::Ordered, _) => mutex::ORDERED,
-    }
-}
-
-fn state_of_lock(m: Mutex) -> u32 {
-    match m {
-        Mutex::Lock | Mutex::Nest => state::WAIT_LOCK,
-        Mutex::Critical => state::WAIT_CRITICAL,
-        Mutex::Atomic | Mutex::Reduction => state::WAIT_ATOMIC,
-        Mutex::Ordered => state::WAIT_ORDERED,
-    }
-}
-
 fn kind_of_work(w: Work) -> u32 {
     match w {
         Work::Loop => work::LOOP,
@@ -226,6 +110,65 @@ fn kind_of_work(w: Work) -> u32 {
 const REGION: u32 = parallel::INVOKER_RUNTIME | parallel::TEAM;
 
 impl Me {
+    /// What happens to the thread.
+    fn tell(self, event: &Event) {
+        match *event {
+            Event::ThreadEnd => self.thread_ends(),
+            Event::ParallelBegin { team, size, asked, .. } => self.parallel_begins(team, size, asked),
+            Event::ParallelEnd { team } => self.parallel_ends(team),
+            Event::ImplicitBegin { team } => self.implicit_begins(team),
+            Event::ImplicitEnd { .. } => self.implicit_ends(),
+            Event::LeagueBegin { teams, .. } => self.league_begins(teams),
+            Event::InitialBegin { number, teams } => self.initial_begins(number, teams),
+            Event::InitialEnd { number } => self.initial_ends(number),
+            Event::LeagueEnd => self.league_ends(),
+            Event::SyncArrive { sync } => self.arrives(sync),
+            Event::SyncLeave { sync } => self.goes_on(sync),
+            Event::TaskSyncBegin { sync } => self.sync_region(scope::BEGIN, kind_of(sync)),
+            Event::TaskSyncArrive { sync } => self.sync_wait(scope::BEGIN, kind_of(sync)),
+            Event::TaskSyncLeave { sync } => {
+                self.sync_wait(scope::END, kind_of(sync));
+                self.sync_region(scope::END, kind_of(sync));
+            }
+            Event::WorkBegin { work, construct } => self.work_begins(work, construct.total),
+            Event::WorkEnd { work } => self.work_ends(work),
+            Event::Single { executes } => self.single(executes),
+            Event::SingleEnd => self.single_is_over(),
+            Event::MaskedBegin => self.masked(scope::BEGIN),
+            Event::MaskedEnd => self.masked(scope::END),
+            Event::Chunk { work, lo, hi } => self.chunk(work, lo, hi),
+            Event::LockInit { .. }
+            | Event::LockDestroy { .. }
+            | Event::LockWait { .. }
+            | Event::LockGot { .. }
+            | Event::LockGive { .. }
+            | Event::LockNest { .. } => self.tell_of_lock(event),
+            Event::TaskCreate { .. }
+            | Event::TaskDepends { .. }
+            | Event::TaskWaits { .. }
+            | Event::TaskBegin { .. }
+            | Event::TaskEnd { .. }
+            | Event::TaskSkipped { .. }
+            | Event::TaskFulfil { .. } => self.tell_of_task(event),
+            Event::HelpBegin => self.info.enter(state::WORK_PARALLEL),
+            Event::PauseBegin { pause } => self.pauses(pause),
+            Event::HelpEnd | Event::PauseEnd { .. } => self.info.leave(),
+            Event::Cancel { what } => self.cancels(what, cancel::ACTIVATED),
+            Event::CancelFound { what } => self.cancels(what, cancel::DETECTED),
+            Event::Error { fatal, message } => self.error(fatal, message),
+            Event::DeviceBegin { number, name } => self.device_begins(number, name),
+            Event::DeviceEnd { number } => self.device_ends(number),
+            Event::ImageBegin { number, image } => self.image_is_loaded(number, image),
+            Event::ImageEnd { number, image } => self.calls(|_| call::device_unload(number, image as u64)),
+            Event::TargetMap { mapped } => self.target_maps(mapped),
+            Event::TargetBegin { target, device } => self.target_begins(target, device),
+            Event::TargetEnd { target, .. } => self.target_ends(target),
+            Event::TargetData { end, op, moved } => self.target_moves(end, op, moved),
+            Event::TargetSubmit { end, teams } => self.target_is_submitted(end, teams),
+            Event::Failure { .. } | Event::Recovery { .. } | Event::ThreadBegin { .. } => {}
+        }
+    }
+
     /// Calls the tool: `f` gets where the runtime was called.
     pub(super) fn calls(self, f: impl FnOnce(usize)) {
         let site = self.thr.call_place();
@@ -337,6 +280,21 @@ impl Me {
         self.info.leave();
     }
 
+    fn pauses(self, pause: Pause) {
+        let (state, lock) = match pause {
+            Pause::Lock { mutex, at } => (state_of_lock(mutex), at),
+            Pause::Taskwait => (state::WAIT_TASKWAIT, 0),
+            Pause::Taskgroup => (state::WAIT_TASKGROUP, 0),
+        };
+        self.info.lock.store(lock, Relaxed);
+        self.info.enter(state);
+    }
+
+    fn error(self, fatal: bool, message: &[u8]) {
+        let severity = if fatal { abi::severity::FATAL } else { abi::severity::WARNING };
+        self.calls(|site| call::error(severity, message.as_ptr(), message.len(), site));
+    }
+
     fn sync_region(self, endpoint: u32, kind: u32) {
         let (region, task) = self.words();
         self.calls(|site| call::sync_region(kind, endpoint, region, task, site));
@@ -406,16 +364,6 @@ impl Me {
         self.calls(|site| call::masked(endpoint, region, task, site));
     }
 
-    fn reduction(self, endpoint: u32) {
-        let (region, task) = self.words();
-        self.calls(|site| call::reduction(sync::REDUCTION, endpoint, region, task, site));
-        if endpoint == scope::BEGIN {
-            self.info.enter(state::WORK_REDUCTION);
-        } else {
-            self.info.leave();
-        }
-    }
-
     fn chunk(self, work: Work, lo: u64, hi: u64) {
         let (region, task) = self.words();
         if work == Work::Sections {
@@ -427,64 +375,6 @@ impl Me {
         let chunk = abi::DispatchChunk { start: lo, iterations: hi - lo };
         let at = (&raw const chunk).addr() as u64;
         self.calls(|_| call::dispatch(region, task, abi::dispatch::LOOP_CHUNK, at));
-    }
-
-    fn task_is_created(self, new: &'static OfTask, form: TaskForm) {
-        let (Some(new), Some(t)) = (TaskInfo::of(new), self.task()) else { return };
-        t.note_frames(self.thr);
-        let mut flags = if form.function == 0 { task::TASKWAIT } else { task::EXPLICIT };
-        for (yes, flag) in [(form.undeferred, task::UNDEFERRED), (form.last, task::FINAL)] {
-            flags |= if yes { flag } else { 0 };
-        }
-        new.renew(flags, Some(t));
-        let depends = i32::from(form.dependences > 0);
-        self.calls(|site| call::task_create(t.data.ptr(), t.frame(), new.data.ptr(), flags, depends, site));
-        t.leaves_runtime();
-    }
-
-    fn task_depends(self, task: &'static OfTask, on: &[Dep]) {
-        let Some(t) = TaskInfo::of(task) else { return };
-        let how = |d: Depend| match d {
-            Depend::In => abi::dependence::IN,
-            Depend::Set => abi::dependence::INOUTSET,
-            // out and inout look alike in what GCC compiles.
-            Depend::Out => abi::dependence::INOUT,
-            Depend::Mutex => abi::dependence::MUTEXINOUTSET,
-        };
-        let list: SmallVec<[abi::Dependence; 8]> =
-            on.iter().map(|&(at, d)| abi::Dependence { at: at as u64, how: how(d) }).collect();
-        self.calls(|_| call::dependences(t.data.ptr(), list.as_ptr(), list.len() as i32));
-    }
-
-    fn task_begins(self, task: &'static OfTask) {
-        let (Some(next), Some(before)) = (TaskInfo::of(task), self.task()) else { return };
-        before.note_frames(self.thr);
-        next.outer.set(Some(before));
-        self.calls(|_| call::task_schedule(before.data.ptr(), status::SWITCH, next.data.ptr()));
-        next.begin(self.thr, self.info);
-    }
-
-    fn task_ends(self, task: &'static OfTask, detached: bool) {
-        let Some(t) = TaskInfo::of(task) else { return };
-        let Some(next) = t.outer.get() else { return };
-        let how = match (t.cancelled.get(), detached) {
-            (true, _) => status::CANCEL,
-            (_, true) => status::DETACH,
-            _ => status::COMPLETE,
-        };
-        self.calls(|_| call::task_schedule(t.data.ptr(), how, next.data.ptr()));
-        self.info.current.set(Some(next));
-        next.leaves_runtime();
-    }
-
-    fn task_is_skipped(self, task: &'static OfTask) {
-        let Some(t) = TaskInfo::of(task) else { return };
-        if t.flags.get() & task::TASKWAIT != 0 {
-            self.calls(|_| call::task_schedule(t.data.ptr(), status::TASKWAIT_COMPLETE, null_mut()));
-        } else {
-            let flags = cancel::TASKGROUP | cancel::DISCARDED_TASK;
-            self.calls(|_| call::cancel(t.data.ptr(), flags, 0));
-        }
     }
 
     fn cancels(self, what: Cancelled, how: u32) {

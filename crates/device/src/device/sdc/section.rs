@@ -52,6 +52,19 @@ impl Section {
     pub(super) fn sections_begun(&self) -> u64 {
         self.totals.sections + u64::from(self.open)
     }
+
+    /// Counts it: bytes of its blocks and of their copies; how long it was executed again, and compared.
+    fn is_verified(&mut self, (bytes, kept): (u64, u64), (again_ns, check_ns): (u64, u64)) {
+        let t = &mut self.totals;
+        t.sections += 1;
+        t.kernels += self.kernels;
+        t.bytes = t.bytes.max(bytes);
+        t.kept = t.kept.max(kept);
+        t.signed = self.signs;
+        t.run_ns += self.run_ns;
+        t.again_ns += again_ns;
+        t.check_ns += check_ns;
+    }
 }
 
 impl Guarded {
@@ -202,28 +215,24 @@ impl Guarded {
             s.totals.found += 1;
             s.totals.repaired += 1;
             if globals().promp.verbose >= 1 {
-                let Place { block, from, bytes } = place.unwrap_or_default();
-                let to = if bytes > 1 { format!(" to {}", from + bytes - 1) } else { String::new() };
-                say!(
-                    "silent error on device {}: {} kernels ({names}) gave two results (block {block:#x}, \
-                     byte {from}{to}); repaired by running them {} times",
-                    self.number,
-                    s.kernels,
-                    found + 2
-                );
+                self.say_repaired((s.kernels, &names), place.unwrap_or_default(), found + 2);
             }
         }
         s.injector.section_ends();
-        s.totals.sections += 1;
-        s.totals.kernels += s.kernels;
-        s.totals.bytes = s.totals.bytes.max(bytes as u64);
-        s.totals.kept = s.totals.kept.max(kept as u64);
-        s.totals.signed = s.signs;
-        s.totals.run_ns += s.run_ns;
-        s.totals.again_ns += again_ns;
-        s.totals.check_ns += checks_ns;
+        s.is_verified((bytes as u64, kept as u64), (again_ns, checks_ns));
         let per_kernel = seconds(s.run_ns) / s.kernels as f64;
         self.adapt(s, per_kernel, bytes as f64);
+    }
+
+    /// Says that kernels gave two results, at `place`, and were run so many `times`.
+    fn say_repaired(&self, (kernels, names): (u64, &str), place: Place, times: u64) {
+        let Place { block, from, bytes } = place;
+        let to = if bytes > 1 { format!(" to {}", from + bytes - 1) } else { String::new() };
+        say!(
+            "silent error on device {}: {kernels} kernels ({names}) gave two results (block {block:#x}, \
+             byte {from}{to}); repaired by running them {times} times",
+            self.number
+        );
     }
 
     /// How many kernels the next section shall have.

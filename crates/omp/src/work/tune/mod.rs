@@ -62,6 +62,19 @@ pub fn start(g: &'static Globals) {
     }
 }
 
+/// What a loop's schedule is called in the model, if it may be changed.
+fn changeable(given: Schedule, site: usize, in_order: bool) -> Option<Kind> {
+    match given.kind {
+        // Whoever waits for an iteration may count on its being in another chunk.
+        Sched::Dynamic | Sched::Static if in_order => None,
+        Sched::Dynamic => Some(Kind::Dynamic),
+        Sched::Guided => Some(Kind::Guided),
+        // The implementation's choice.
+        Sched::Auto => Some(Kind::Static),
+        Sched::Static => crate::work::site::facts(site).dealt.then_some(Kind::Static),
+    }
+}
+
 /// A construct is made that may be tuned: its shape as it is to be. `given`: the program's schedule.
 #[cold]
 #[inline(never)]
@@ -74,16 +87,7 @@ pub(crate) fn shape(
 ) -> Shape {
     let plain = || Shape { began: if recomputes { time::now_ns() } else { 0 }, ..shape };
     let (n, in_order) = (team.size(), iterations == Iterations::InOrder);
-    let kind = match given.kind {
-        // Whoever waits for an iteration may count on its being in another chunk.
-        Sched::Dynamic | Sched::Static if in_order => return plain(),
-        Sched::Dynamic => Kind::Dynamic,
-        Sched::Guided => Kind::Guided,
-        // The implementation's choice.
-        Sched::Auto => Kind::Static,
-        Sched::Static if crate::work::site::facts(shape.site).dealt => Kind::Static,
-        Sched::Static => return plain(),
-    };
+    let Some(kind) = changeable(given, shape.site, in_order) else { return plain() };
     if n < 2 || shape.total < 2 || shape.ordered || shape.recompute != 0 || globals().cancellation {
         return plain();
     }

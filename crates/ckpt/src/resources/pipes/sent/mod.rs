@@ -199,11 +199,16 @@ impl Sent {
                 self.sinks[slot].log.store(u32::from(is_log(pipe)), Relaxed);
             }
         }
+        self.go_by_private_pipes(inherited);
+        said
+    }
+
+    /// What is sent from here on goes by the private pipes, where there are some.
+    fn go_by_private_pipes(&self, inherited: &[Inherited]) {
         for (slot, s) in self.sinks.iter().enumerate() {
             let it = |i: &&Inherited| i.pipe && s.stream.is([i.file.0, i.file.1]);
             Counters::of(slot).go_by(&s.private, inherited.iter().find(it).map(|i| i.fd));
         }
-        said
     }
 
     /// Follows a pipe in a slot; `anew`: without notes so far.
