@@ -13,8 +13,8 @@ help:
 
 build:
 	$(CARGO) build --release --workspace
-	@gcc -O2 -fPIC -c include/promp_stubs.c -o target/release/promp_stubs.o
-	@ar rcs target/release/libpromp-stubs.a target/release/promp_stubs.o
+	@$(CC) -O2 -fPIC -c include/promp_stubs.c -o target/release/promp_stubs.o
+	@$(AR) rcs target/release/libpromp-stubs.a target/release/promp_stubs.o
 
 # The GCC plugin behind promp-cc, promp-c++ and promp-fc. Without the compiler's plugin headers it is left out, with a message.
 plugin: build

@@ -58,11 +58,11 @@ module promp
     integer(c_size_t) function promp_failures(list, n) bind(c)
       import :: c_size_t, promp_failure
       integer(c_size_t), value :: n
-      type(promp_failure), intent(out) :: list(n)
+      type(promp_failure), intent(inout) :: list(n)
     end function
     subroutine promp_stats(out) bind(c)
       import :: promp_statistics
-      type(promp_statistics), intent(out) :: out
+      type(promp_statistics), intent(inout) :: out
     end subroutine
     !> The same with the size that this program knows (c_sizeof(out)); returns the one that the runtime knows.
     integer(c_size_t) function promp_stats_sized(out, size) bind(c)
@@ -77,4 +77,9 @@ module promp
       type(promp_failure), intent(inout) :: list(n)
     end function
   end interface
+contains
+  !> Is the runtime there?
+  logical function promp_present()
+    promp_present = promp_version() /= 0
+  end function
 end module

@@ -1,5 +1,5 @@
-//! docs/api.md's programs, and every function of promp.h from everywhere it may be called: in C99, C++11 and
-//! Fortran, with promp, without it, and linked with it.
+//! docs/api.md's programs, and every function of promp.h from everywhere it may be called: in C99, C++11,
+//! Fortran and Python, with promp, without it, and linked with it. (One by one: api_table.rs.)
 
 use crate::common::*;
 use std::path::{Path, PathBuf};
@@ -106,6 +106,24 @@ fn the_documents_program_in_fortran() {
     FORTRAN.prints("0", &all[0], "sum 500500\nfailures 0, no such thread -1\n");
 }
 
+#[test]
+fn the_documents_program_in_python() {
+    let all = programs("python");
+    assert_eq!(all.len(), 1);
+    let folder = empty_folder("api/python");
+    let (site, program) = (crate::common::prefix::python_site(&folder), folder.join("program.py"));
+    std::fs::write(&program, &all[0]).expect("room for a program");
+    let (python, program) = (Path::new("python3"), program.to_str().expect("UTF-8"));
+    let site = ("PYTHONPATH", site.to_str().expect("UTF-8"));
+    // Where no OpenMP is loaded, promp is there all the same.
+    for (how, ran, want) in [
+        ("without", reference(python, &[program], &[site]), "no such thread: -1, 0 failures, None\n"),
+        ("with", promp(python, &[program], &[site]), "no such thread: -1, 0 failures, 0 regions\n"),
+    ] {
+        assert_eq!((ran.status, &*ran.out), (0, want), "{how}: {}", ran.err);
+    }
+}
+
 /// Names of functions that a text declares or names.
 fn functions(text: &str) -> std::collections::BTreeSet<String> {
     let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
@@ -125,8 +143,8 @@ fn the_document_the_header_the_stubs_and_the_module_have_the_same_functions() {
     assert!(missing.is_empty(), "not in docs/api.md: {missing:?}");
     for f in ["include/promp_stubs.c", "include/promp.f90"] {
         let theirs = functions(&read(f));
-        let missing: Vec<_> =
-            header.iter().filter(|f| *f != "promp_present" && !theirs.contains(*f)).collect();
+        let inline = |function: &String| f.ends_with(".c") && function == "promp_present";
+        let missing: Vec<_> = header.iter().filter(|f| !inline(f) && !theirs.contains(*f)).collect();
         assert!(missing.is_empty(), "not in {f}: {missing:?}");
     }
     let own = read("abi/own.txt");

@@ -11,6 +11,7 @@ mod another_libc;
 mod any_moment;
 mod anything;
 mod api;
+mod api_table;
 mod archive_forms;
 mod archived_links;
 mod archives;

@@ -1,5 +1,6 @@
 //! The recipes below packaging/ (docs/install.md): their tools can read them, they are of this version, and
-//! what they name is there. None is built here: each needs its own system.
+//! what they name is there. None is built here: each needs its own system. decisions/083.md: what
+//! was tried.
 
 use crate::common::*;
 use std::fs;
@@ -56,6 +57,24 @@ fn what_they_make_is_there() {
     }
 }
 
+/// Who makes Debian packages answers for them, if that is said as Debian's tools are told it.
+#[test]
+fn who_answers_for_packages() {
+    for (name, address, want) in [
+        ("", "", "The promp authors <promp@promp.invalid>"),
+        ("A Packager", "a@example.org", "A Packager <a@example.org>"),
+        ("", "a@example.org", "a@example.org <a@example.org>"),
+        ("Another", "A <a@example.org>", "A <a@example.org>"),
+    ] {
+        let mut c = Command::new("python3");
+        c.args(["-c", "from packing import debs; print(debs.maintainer())"])
+            .current_dir(root().join("tools"));
+        c.env("DEBFULLNAME", name).env("DEBEMAIL", address);
+        let end = limited(c, LIMIT);
+        assert_eq!((end.status, end.out.trim_end()), (0, want), "{}", end.err);
+    }
+}
+
 #[test]
 fn pythons_are_compiled() {
     python("import ast, sys; ast.parse(open(sys.argv[1]).read())", "spack/package.py");
@@ -66,6 +85,10 @@ fn yaml_is_read() {
     let plain = "import sys, yaml; d = yaml.safe_load(open(sys.argv[1])); \
                  assert all('steps' in j and 'runs-on' in j for j in d['jobs'].values()), d";
     python(plain, "ci/github.yml");
+    let form = "import sys, yaml; d = yaml.safe_load(open(sys.argv[1])); \
+                assert d['name'] and d['description'] and d['body'], d; \
+                assert all(f['type'] in ('input', 'textarea', 'markdown') for f in d['body']), d";
+    python(form, "ci/bug.yml");
     // conda-build puts in what is in braces, and leaves out lines that begin with {%.
     let filled = "import re, sys, yaml\n\
                   t = re.sub(r'^{%.*%}$', '', open(sys.argv[1]).read(), flags=re.M)\n\

@@ -3,10 +3,12 @@
 //! executed again. With PROMP_TEST_LONG: fifty interruptions.
 
 use crate::common::jobs::*;
+use crate::common::left::{start_with_input, terminal};
 use crate::common::saved::*;
 use crate::common::scripts::*;
 use crate::common::*;
 use std::fs;
+use std::io::Write;
 use std::process::{Child, Command};
 
 /// Five steps and what is between them: one reads what another one has written by `$(…)`, two run at once,
@@ -117,6 +119,77 @@ fn nothing_goes_on_behind_a_step_that_was_cut() {
     }
 }
 
+/// Two equal commands at once, of which nothing but where they write is different: each goes on with its own.
+#[test]
+fn two_equal_commands_side_by_side() {
+    let f = Field::new("STEP equal 20 - >>one & STEP equal 20 - >>two & wait");
+    let mut rng = Seeded(11);
+    let end = f.end(f.start());
+    assert_eq!(end.status, 0, "{}", end.err);
+    let want = f.result(&["one", "two"]);
+    assert_eq!(want[1].lines().count(), 20, "{want:?}");
+    for round in 0..if long() { 30 } else { 3 } {
+        f.clear();
+        let (mut said, mut kills) = (String::new(), 0);
+        loop {
+            let promp = f.start();
+            if kills < 4 {
+                let_use(promp.id() as i32, 50 + rng.below(200), LIMIT);
+                match owners(&f).into_iter().nth(rng.below(3) as usize) {
+                    Some(one) => kill(one, libc::SIGKILL),
+                    None => kill(promp.id() as i32, libc::SIGKILL),
+                }
+            }
+            let end = f.end(promp);
+            said += &end.err;
+            kills += 1;
+            // The script does not ask how its steps have ended.
+            let done = fs::read_dir(f.s.path("ckpt/steps")).expect("steps").flatten();
+            let done = done.filter(|e| e.file_name().to_string_lossy().ends_with(".ended")).count();
+            if end.status == 0 && done == 2 {
+                break;
+            }
+            assert!(kills < 12, "it does not come to its end: {said}");
+        }
+        assert_eq!(f.result(&["one", "two"]), want, "{round}: {said}");
+    }
+}
+
+/// What a step has asked for at a terminal is not asked for again when it has ended, nor where it goes on
+/// behind the answer.
+#[test]
+fn a_step_that_asks_at_a_terminal() {
+    let f = Field::new("STEP asks 60; STEP asks-more 2");
+    let script = f.s.path("script.sh");
+    let start = |answers: &str| {
+        let (mut typed, terminal) = terminal();
+        let options = ["--steps", "--every", "50ms"];
+        let mut c = run(&f.s.path("ckpt"), &options, "bash".as_ref(), &[text(&script)]);
+        c.current_dir(&f.work);
+        let child = start_with_input(c, terminal.into(), &f.work.join("log"));
+        typed.write_all(answers.as_bytes()).expect("the terminal");
+        (child, typed)
+    };
+    let (promp, _typed) = start("3\n4\n");
+    let end = f.end(promp);
+    assert_eq!(end.status, 0, "{}", end.err);
+    let want = read(&f.work.join("log"));
+    // Nothing is typed: it would wait for it.
+    let (promp, _typed) = start("");
+    let end = f.end(promp);
+    assert_eq!(end.err.matches("has ended before").count(), 2, "{}", end.err);
+    f.clear();
+    let (promp, _typed) = start("3\n");
+    wait("ten lines", || read(&f.work.join("log")).lines().count() >= 10);
+    f.checkpoint(owners(&f)[0]);
+    kill(-(promp.id() as i32), libc::SIGKILL);
+    let cut = f.end(promp);
+    let (promp, _typed) = start("4\n");
+    let end = f.end(promp);
+    assert!(end.status == 0 && end.err.contains("goes on"), "{}{}", cut.err, end.err);
+    assert_eq!(read(&f.work.join("log")), want, "{}", end.err);
+}
+
 /// Is a step that has ended executed again when the line is repeated after `then`?
 fn again(script: &str, then: impl FnOnce(&Field)) -> (Run, Field) {
     let f = Field::new(script);
@@ -136,6 +209,7 @@ fn a_step_that_has_ended_is_left_out() {
         "STEP a 2 in out >/dev/null",
         "STEP a 2 in out >>same",
         "STEP a 2 in out; STEP a 2 in out",
+        "STEP a 2 in & STEP a 2 in & wait",
         "N=1 STEP a 2 in out & N=2 STEP a 2 in out & wait",
         "STEP a 2 out out; STEP b 2 out out",
         "cd /; STEP a 2",

@@ -1,11 +1,11 @@
 //! Programs between others: what has been read from a pipe cannot be read again, so a rollback or a restart that would need it is refused.
 
+use crate::common::left::terminal;
 use crate::common::saved::*;
 use crate::common::*;
 use std::fs;
 use std::io::{Read, Write, pipe};
-use std::os::fd::{FromRawFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -159,18 +159,8 @@ fn what_others_see_again() {
 #[test]
 fn what_was_typed_is_asked_for_again() {
     let t = Case::new("typed");
-    // SAFETY: plain calls; the descriptor becomes ours, and the name is copied.
-    let (mut master, name) = unsafe {
-        let fd = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
-        assert!(fd >= 0 && libc::grantpt(fd) == 0 && libc::unlockpt(fd) == 0);
-        let name = std::ffi::CStr::from_ptr(libc::ptsname(fd)).to_owned();
-        (fs::File::from_raw_fd(fd), name)
-    };
-    // It would become the terminal of this process's session, and stop who reads from it in the background.
-    let mut options = fs::OpenOptions::new();
-    let terminal = options.read(true).write(true).custom_flags(libc::O_NOCTTY);
-    let terminal = terminal.open(name.to_str().expect("a name"));
-    let mut child = t.start(t.program(&["after"], FAIL).stdin(terminal.expect("the terminal")));
+    let (mut master, terminal) = terminal();
+    let mut child = t.start(t.program(&["after"], FAIL).stdin(terminal));
     master.write_all(b"2 5 7\n").expect("the terminal");
     let mut messages = child.stderr.take().expect("piped");
     let mut said = String::new();

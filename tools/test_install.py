@@ -7,17 +7,20 @@ Makes the systems in DIR (target/roots; as root, with mmdebstrap), without Rust.
 the binary tarball, `make install`, the wheel and the Debian packages, which are made before; then each is
 removed, and leaves nothing. tools/install_checks.sh is what is checked. Where GCC is another one than here
 its plugin is made from what is installed. `source` is built here from its tarball, without a network.
-A row is the system, the way, the check, PASS or FAIL, and why. Exit status 1 if anything fails, 77 if the
-systems cannot be made here.
+What installs are the commands of docs/install.md as they stand there; from the first to a survived kill they
+take less than a minute. A row is the system, the way, the check, PASS or FAIL, and why. Exit status 1 if
+anything fails, 77 if the systems cannot be made here.
 """
 import argparse
 import dataclasses
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 from compilers import MIRROR, mount_inside, own_mounts
 from packing import archives, debs, listing, wheel
@@ -28,8 +31,13 @@ COMMON = ["make", "cmake", "pkgconf", "python3-venv", "man-db", "bash-completion
 # What else a system has, and the GCC whose plugin is made there.
 SYSTEMS = {"bookworm": ([], ""), "trixie": (["g++-14", "gcc-14-plugin-dev"], "14")}
 TEST = "/promp-test"
-# The groups of checks (install_checks.sh).
-ALL = "run cc found pages"
+PAGE = ROOT / "docs/install.md"
+# Commands of the page that are other ones here: we are root, and Debian asks nobody.
+SHELL = 'sudo() { "$@"; }; apt() { DEBIAN_FRONTEND=noninteractive command apt-get -qq "$@"; }\n'
+# The groups of checks (install_checks.sh) behind the first one, `run`.
+ALL = "cc found pages"
+# Seconds from nothing to a survived kill.
+BAR = 60
 # Where nothing may be left.
 LOOKED_AT = ["etc", "opt", "usr"]
 
@@ -44,10 +52,21 @@ class Step:
 
 @dataclasses.dataclass
 class Way:
-    """How something is installed, used and removed."""
-    before: list[Step]
-    checks: str
+    """How something is installed where, checked and removed."""
+    install: list[Step]
+    prefix: str
+    # What else is made, for these groups of checks.
+    more: list[Step]
+    groups: str
     after: list[Step]
+
+
+def page(heading: str) -> str:
+    """The commands below a heading of the page, in bold or a title."""
+    parts = re.split(r"^(?:## |\*\*)", PAGE.read_text(), flags=re.M)
+    block = next(re.search(r"^```sh\n(.*?)^```$", part, flags=re.S | re.M) for part in parts
+                 if part.startswith(heading))
+    return SHELL + block[1]
 
 
 class Table:
@@ -120,16 +139,24 @@ class System:
                 found |= {f"{at}/{name}" for name in folders + files}
         return {f for f in found if "__pycache__" not in f}
 
+    def check(self, name: str, prefix: str, groups: str, table: Table) -> None:
+        """Groups of checks, a row a check."""
+        done = self.run(f"sh {TEST}/install_checks.sh {prefix} {groups}")
+        for line in done.stdout.splitlines():
+            check, _, why = line.partition("\t")
+            table.row(self.name, name, check, why)
+        if done.returncode:
+            table.row(self.name, name, "all checks are made", last_words(done.stderr))
+
     def use(self, name: str, way: Way, table: Table) -> None:
         """Installs, checks, removes; a row each."""
-        before = self.files()
-        if all(self.step(name, step, table) for step in way.before):
-            done = self.run(f"sh {TEST}/install_checks.sh {way.checks}")
-            for line in done.stdout.splitlines():
-                check, _, why = line.partition("\t")
-                table.row(self.name, name, check, why)
-            if done.returncode:
-                table.row(self.name, name, "all checks are made", last_words(done.stderr))
+        before, begin = self.files(), time.monotonic()
+        if all(self.step(name, step, table) for step in way.install):
+            self.check(name, way.prefix, "run", table)
+            took = time.monotonic() - begin
+            table.row(self.name, name, f"from nothing to that: {took:.1f} s", f"{BAR} s" * (took > BAR))
+            if all(self.step(name, step, table) for step in way.more):
+                self.check(name, way.prefix, way.groups, table)
         for step in way.after:
             self.step(name, step, table)
         left = sorted(self.files() - before)
@@ -137,44 +164,48 @@ class System:
 
 
 def by_tarball(system: System) -> Way:
-    """Unpacked below /opt."""
-    name = f"promp-{listing.version()}-x86_64-linux"
-    unpack = Step("it is unpacked", f"cd {TEST} && sha256sum --ignore-missing --quiet -c SHA256SUMS && "
-                  f"tar -C /opt -xf {name}.tar.gz")
-    return Way([unpack, *plugin(system, f"/opt/{name}/lib")], f"/opt/{name} {ALL}",
-               [Step("it is removed", f"rm -r /opt/{name}")])
+    """Unpacked in somebody's home."""
+    home, name = "/opt/me", f"promp-{listing.version()}-x86_64-linux"
+    unpack = f"HOME={home}; . /etc/profile.d/modules.sh; cd {TEST}; {page('Tarball')} promp --version"
+    prefix = f"{home}/opt/{name}"
+    return Way([Step("the page's commands", unpack)], prefix, plugin(system, prefix), ALL,
+               [Step("it is removed", f"rm -r {home}")])
 
 
 def by_make(system: System) -> Way:
-    """`make install`, from here."""
-    where = f"PREFIX=/usr/local DESTDIR='{system.root}'"
-    return Way([Step("make install", f"make -s install {where}", True), *plugin(system, "/usr/local/lib")],
-               f"/usr/local {ALL}", [Step("make uninstall", f"make -s uninstall {where}", True)])
+    """`make install`, from here: to /usr/local, and to a home and away again."""
+    where = f"DESTDIR='{system.root}'"
+    make = f"export {where}; {page('From source').replace('$HOME', '/root')}"
+    return Way([Step("the page's commands", make, True)], "/usr/local", plugin(system, "/usr/local"), ALL,
+               [Step("make uninstall", f"make -s uninstall {where}", True)])
 
 
 def by_wheel(_: System) -> Way:
     """In an environment of Python's."""
-    pip, gone = "/opt/venv/bin/pip -q", "! find /opt/venv -name promp -o -name 'promp-*' | grep ."
-    install = f"python3 -m venv /opt/venv && {pip} install --no-index {TEST}/*.whl"
-    return Way([Step("pip install", install)], "/opt/venv run python",
-               [Step("pip uninstall", f"{pip} uninstall -y promp && {gone}"),
+    gone = "! find /opt/venv -name promp -o -name 'promp-*' | grep ."
+    there = f"python3 -m venv /opt/venv; . /opt/venv/bin/activate; export PIP_NO_INDEX=1; cd {TEST}"
+    install = f"{there}; echo 'import promp' >x.py; {page('Python')}"
+    return Way([Step("the page's commands", install)], "/opt/venv", [], "python",
+               [Step("pip uninstall", f"/opt/venv/bin/pip -q uninstall -y promp && {gone}"),
                 Step("the environment is removed", "rm -r /opt/venv")])
 
 
 def by_debs(system: System) -> Way:
     """The Debian packages."""
     own = f"promp-cc-{listing.gcc().partition('.')[0]}"
-    names = ["libpromp0", "promp", "promp-dev"] + ([] if system.gcc else [own])
-    install = "dpkg -i " + " ".join(f"{TEST}/{name}_*.deb" for name in names)
+    names, install = ["libpromp0", "promp", "promp-dev", own], f"cd {TEST}; {page('Debian')}"
+    if system.gcc:
+        names, install = names[:3], install.replace(f"./{own}_*.deb", "")
     lintian = f"lintian --allow-root --fail-on error {TEST}/*.deb"
-    return Way([Step("lintian", lintian), Step("dpkg -i", install),
-                *plugin(system, "/usr/lib/x86_64-linux-gnu")], f"/usr {ALL}",
+    make = f"make -s -j2 -C /usr/lib/x86_64-linux-gnu/promp/plugin GCC=gcc-{system.gcc}"
+    more = [Step(f"the plugin for GCC {system.gcc} is made", make)] if system.gcc else []
+    return Way([Step("the page's commands", install)], "/usr", [Step("lintian", lintian), *more], ALL,
                [Step("dpkg -P", "dpkg -P " + " ".join(reversed(names)))])
 
 
-def plugin(system: System, lib: str) -> list[Step]:
-    """The step that makes the plugin, where the system's GCC is another one."""
-    make = f"make -s -j2 -C {lib}/promp/plugin GCC=gcc-{system.gcc}"
+def plugin(system: System, prefix: str) -> list[Step]:
+    """The step that makes the plugin by the page's command, where the system's GCC is another one."""
+    make = page("promp-cc for another GCC").replace("PREFIX", prefix)
     return [Step(f"the plugin for GCC {system.gcc} is made", make)] if system.gcc else []
 
 

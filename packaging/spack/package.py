@@ -1,10 +1,17 @@
-"""For Spack: spack repo create DIR, this file as DIR/packages/promp/package.py, the source tarball of
-`make dist` in a mirror (spack mirror add promp DIR)."""
+"""For Spack: spack repo create DIR, this file as DIR/packages/promp/package.py. Then, in the folder of the
+source tarball (`make dist`: target/dist): spack install --no-checksum promp.
+Not tried: Spack was not in reach."""
+import os
+
 from spack.package import *
 
 
 class Promp(Package):
     """An OpenMP runtime in place of GCC's libgomp that survives the death of threads."""
+
+    # It is nowhere to be fetched from yet.
+    manual_download = True
+    url = f"file://{os.getcwd()}/promp-0.1.0.tar.gz"
 
     version("0.1.0")
 

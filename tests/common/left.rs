@@ -4,6 +4,8 @@ use super::jobs::{is_gone, kill};
 use super::saved::read;
 use super::{LIMIT, Run, started};
 use std::fs;
+use std::os::fd::FromRawFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -33,11 +35,31 @@ pub fn wait_for_none(folder: &Path, what: &dyn std::fmt::Display) {
 }
 
 /// Starts `c`, its output added to the file `log`, its messages in one beside it.
-pub fn start_into(mut c: Command, log: &Path) -> Child {
+pub fn start_into(c: Command, log: &Path) -> Child {
+    start_with_input(c, Stdio::null(), log)
+}
+
+/// The same, with this input.
+pub fn start_with_input(mut c: Command, input: Stdio, log: &Path) -> Child {
     let mut output = fs::OpenOptions::new();
     let output = output.create(true).append(true).open(log).expect("the output");
     let messages = fs::File::create(log.with_extension("err")).expect("the messages");
-    started(c.stdin(Stdio::null()).stdout(output).stderr(messages))
+    started(c.stdin(input).stdout(output).stderr(messages))
+}
+
+/// A terminal: for who types, and for the program.
+pub fn terminal() -> (fs::File, fs::File) {
+    // SAFETY: plain calls; the descriptor becomes ours, and the name is copied.
+    let (typed, name) = unsafe {
+        let fd = libc::posix_openpt(libc::O_RDWR | libc::O_NOCTTY | libc::O_CLOEXEC);
+        assert!(fd >= 0 && libc::grantpt(fd) == 0 && libc::unlockpt(fd) == 0);
+        let name = std::ffi::CStr::from_ptr(libc::ptsname(fd)).to_owned();
+        (fs::File::from_raw_fd(fd), name)
+    };
+    // It would become the terminal of this process's session, and stop who reads from it in the background.
+    let mut options = fs::OpenOptions::new();
+    let terminal = options.read(true).write(true).custom_flags(libc::O_NOCTTY);
+    (typed, terminal.open(name.to_str().expect("a name")).expect("the terminal"))
 }
 
 /// What it comes to. Unlike with [`ended`](super::ended) whom it leaves behind stays.

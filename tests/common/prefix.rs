@@ -69,6 +69,16 @@ impl Installed {
     }
 }
 
+/// A folder in `folder` that has the wheel's module.
+pub fn python_site(folder: &Path) -> PathBuf {
+    let site = folder.join("site");
+    fs::create_dir_all(site.join("promp")).expect("target is writable");
+    let text = fs::read_to_string(root().join("packaging/wheel/__init__.py")).expect("the module");
+    let text = text.replace("{version}", env!("CARGO_PKG_VERSION"));
+    fs::write(site.join("promp/__init__.py"), text).expect("target is writable");
+    site
+}
+
 /// The library with another version: 2.00.
 pub fn newer(library: &Path) -> Vec<u8> {
     let mut bytes = fs::read(library).expect("the library");

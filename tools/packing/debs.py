@@ -1,19 +1,22 @@
 """Debian packages, of the same list: libpromp0, promp, promp-dev and promp-cc-N, the plugin for GCC N."""
 import gzip
+import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 
 from . import archives, listing, tree
 from .make import tool
 
 LIB = "lib/x86_64-linux-gnu"
-WHO = "The promp developers <promp@promp.invalid>"
+# Nobody answers there (RFC 2606): promp has no address, and Debian's field is never without one.
+NOBODY = "The promp authors <promp@promp.invalid>"
 COPYRIGHT = """Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 Upstream-Name: promp
 
 Files: *
-Copyright: 2026 The promp developers
+Copyright: 2026 The promp authors
 License: MIT or Apache-2.0
 
 License: Apache-2.0
@@ -37,6 +40,14 @@ if [ "$1" = remove ]; then
     fi
 fi
 """
+
+
+def maintainer() -> str:
+    """Who answers for the packages: whoever makes them, as Debian's tools are told it."""
+    name, address = (os.environ.get(f"DEB{what}", "") for what in ["FULLNAME", "EMAIL"])
+    if not address:
+        return NOBODY
+    return address if "<" in address else f"{name or address} <{address}>"
 
 
 def packages() -> dict[str, tuple[set[str], str, str, str]]:
@@ -72,7 +83,7 @@ def changelog(name: str) -> str:
     """An entry for this version."""
     when = tool("git", "-C", listing.ROOT, "log", "-1", "--format=%cD").decode().strip()
     head = f"{name} ({listing.version()}) unstable; urgency=medium"
-    return f"{head}\n\n  * CHANGELOG.md has the changes.\n\n -- {WHO}  {when}\n"
+    return f"{head}\n\n  * CHANGELOG.md has the changes.\n\n -- {maintainer()}  {when}\n"
 
 
 def tidy(root: pathlib.Path, name: str) -> None:
@@ -103,7 +114,7 @@ def control(root: pathlib.Path, name: str, section: str, depends: str, about: st
 Source: promp
 Version: {listing.version()}
 Architecture: amd64
-Maintainer: {WHO}
+Maintainer: {maintainer()}
 Installed-Size: {size}
 Depends: {depends}
 {same}Section: {section}
@@ -123,6 +134,9 @@ Description: {about}
 def build() -> list[pathlib.Path]:
     """All packages, in OUT."""
     archives.OUT.mkdir(parents=True, exist_ok=True)
+    if maintainer() == NOBODY:
+        print("package: nobody answers for these packages; who hands them on sets DEBFULLNAME and DEBEMAIL",
+              file=sys.stderr)
     made = []
     for name, (parts, *about) in packages().items():
         with tempfile.TemporaryDirectory() as scratch:
