@@ -41,6 +41,44 @@ fn every_file_of_tests_is_in_their_list() {
     }
 }
 
+/// An error of the system's in words: that calls libc's strerror, which the keeper has no thread for. There
+/// it is the kind that is said. (Files, and what `e` is in them where it is no such error.)
+#[test]
+fn errors_of_the_system_are_said_by_their_kind() {
+    const OTHERS: [(&str, &str); 6] = [
+        ("ckpt/src/resources/journal/undo.rs", "parse(&bytes).map_err(|e| format!(\"{name}: {e}\"))"),
+        ("ckpt/src/restart/vdso.rs", "(error {e})"),
+        // Settings are read by a thread of the program's.
+        ("image/src/checkpoint_plan.rs", ""),
+        ("image/src/directory.rs", "g.map_err(|e| say(format!(\"checkpoint {n} is not used: {e}\"))).ok()"),
+        ("image/src/format.rs", "serde_json::from_slice(json)"),
+        ("image/src/run_record.rs", "no record of promp's ({e})"),
+    ];
+    let crates = root().join("crates");
+    let mut seen = 0;
+    for part in ["calls", "ckpt", "files", "image", "recover", "store", "sys"] {
+        let mut folders = vec![crates.join(part).join("src")];
+        while let Some(folder) = folders.pop() {
+            for path in std::fs::read_dir(folder).expect("a folder").flatten().map(|e| e.path()) {
+                let name = path.strip_prefix(&crates).expect("in it").to_string_lossy().into_owned();
+                if path.is_dir() {
+                    folders.push(path);
+                    continue;
+                }
+                let text = std::fs::read_to_string(&path).expect("a source file");
+                let product = text.split("#[cfg(test)]").next().unwrap_or("");
+                for line in product.lines().filter(|_| !name.ends_with("tests.rs")) {
+                    let in_words = line.contains("{e}") || line.contains("e.to_string()");
+                    let other = OTHERS.iter().any(|(file, what)| name == *file && line.contains(what));
+                    seen += usize::from(in_words && other);
+                    assert!(!in_words || other, "{name}: {line}: say e.kind(), or which error it is");
+                }
+            }
+        }
+    }
+    assert!(seen >= OTHERS.len(), "{seen}: what is no more is taken out of the list");
+}
+
 #[test]
 fn the_layers_are_kept() {
     let o = check("layers.py", &[], root());

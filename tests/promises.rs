@@ -16,7 +16,7 @@ fn folder(scratch: &Scratch) -> std::path::PathBuf {
 #[test]
 fn descriptors_and_memory_that_a_new_process_can_have() {
     let exe = build_kept("ckpt/kinds.c");
-    for kind in ["path", "path-folder", "scratch", "status", "zero"] {
+    for kind in ["path", "path-folder", "scratch", "status", "zero", "room", "holds", "wide"] {
         let scratch = Scratch::new(&format!("kinds-{kind}"));
         let folder = folder(&scratch);
         let args = |steps| [kind, steps, text(&folder)];

@@ -14,7 +14,7 @@
 
 enum { SIZE = 1 << 16 };
 static const char *kind;
-static int fd = -1;
+static int fd = -1, into = -1;
 static long context;
 static char *at;
 
@@ -49,6 +49,12 @@ static int set_up(void) {
     }
     if (is("namespace")) fd = open("/proc/self/ns/mnt", O_RDONLY);
     if (is("fifo")) unlink("fifo"), mkfifo("fifo", 0600), fd = open("fifo", O_RDWR), write(fd, "content", 7);
+    if (is("room") || is("holds") || is("wide")) {
+        int both[2];
+        pipe2(both, O_NONBLOCK), fd = both[0], into = both[1];
+        if (!is("room")) write(into, "content", 7);
+        if (!is("holds")) return fcntl(fd, F_SETPIPE_SZ, 1 << 18) < 0;
+    }
     if (is("status")) fd = open("/proc/self/status", O_RDONLY);
     if (is("zero")) {
         fd = open("/dev/zero", O_RDWR);
@@ -90,6 +96,14 @@ static int same(int step) {
         return pwrite(fd, &step, sizeof step, 0) == sizeof step;
     }
     if (is("fifo")) return read(fd, text, 8) == 7 && !strcmp(text, "content") && write(fd, text, 7) == 7;
+    if (is("room") || is("holds") || is("wide")) { /* so much more it takes without waiting */
+        static char much[1 << 18];
+        int room = is("holds") ? 1 << 16 : 1 << 18, held = is("room") ? 0 : 7;
+        if (fcntl(fd, F_GETPIPE_SZ) != room || write(into, much, room - 4096) != room - 4096) return 0;
+        if (read(fd, much, room) != held + room - 4096 || memcmp(much, "content", held)) return 0;
+        memset(much, 0, held);
+        return write(into, "content", held) == held;
+    }
     if (is("status")) return pread(fd, text, 5, 0) == 5 && !strncmp(text, "Name:", 5);
     if (is("zero") || is("mapped-gone")) {
         int k = step == 1 ? 0 : step - 1, *words = (int *)at;

@@ -5,6 +5,7 @@ mod child;
 mod clocks;
 pub(crate) mod cut;
 mod instructions;
+mod left_record;
 mod orphans;
 mod private_pipes;
 mod program_from_copies;
@@ -364,7 +365,6 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
     let mut read = false;
     // What the folder holds of another run is nothing to continue this one from.
     let mut old = if pid.is_none() { generations(s.dir) } else { Vec::new() };
-    let old_end = identity(&s.dir.join(promp_image::end_record::FILE));
     for done in 0.. {
         private.give_to(&mut c);
         let end = start(&mut c, pid, s.terms)?;
@@ -376,15 +376,12 @@ pub fn supervise(mut c: Command, mut pid: Option<u32>, s: &Supervision) -> Outco
             return Err(refused(format_args!("what was started was killed by signal {signal}; {why}")));
         }
         // The record is made when all has been done and written: of that a death takes nothing back.
-        let record = Directory::open(s.dir).ok().and_then(|d| d.ended());
-        let its_own = identity(&s.dir.join(promp_image::end_record::FILE)) != old_end;
-        if let Some(ended) = record.filter(|_| its_own) {
+        if let Some(status) = end.recorded {
             eprintln!(
                 "promp: the program was killed by signal {signal} after it had ended by itself, with \
-                 status {}",
-                ended.status
+                 status {status}"
             );
-            std::process::exit(ended.status);
+            std::process::exit(status);
         }
         if done == s.most {
             eprintln!(

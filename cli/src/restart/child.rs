@@ -16,6 +16,7 @@
 //! kernel gives those whose parents have ended (PR_SET_CHILD_SUBREAPER), does not end before it has.
 
 use super::cut::{self, Cut};
+use super::left_record::LeftRecord;
 use super::orphans::Guard;
 use crate::{inheritance, process_stat, steps};
 use promp_image::run_record::{self, Started};
@@ -86,6 +87,8 @@ pub struct End {
     pub asked: bool,
     /// It has handled such a request, and then ended by an exit.
     pub(crate) on_request: bool,
+    /// The status by which it has ended by itself, as its end record says.
+    pub(super) recorded: Option<i32>,
     /// A signal of [`Terms::ends`] has come, or a step of a script was asked to end with a checkpoint.
     pub(crate) to_go_on: bool,
 }
@@ -110,7 +113,8 @@ impl End {
 /// Runs `c` as process `pid`, if one is given, until it ends. An error of kind `AlreadyExists`: there is one
 /// of that number.
 pub fn run(c: &mut Command, pid: Option<u32>, terms: Terms) -> io::Result<End> {
-    Ok(Child::start(c, pid, &terms)?.wait(&terms))
+    let record = LeftRecord::before(&terms);
+    Ok(Child::start(c, pid, &terms)?.wait(&terms, &record))
 }
 
 /// The process of the program. This one blocks all signals.
@@ -188,7 +192,7 @@ impl Child {
 
     /// Waits until it has ended, and who has the checkpoints. It gets the signals that this process gets, but
     /// for those from the terminal, which it has got itself; this process stops when it stops.
-    fn wait(self, terms: &Terms) -> End {
+    fn wait(self, terms: &Terms, record: &LeftRecord) -> End {
         let mut asked: Option<(i32, Instant)> = None;
         // The program catches or ignores what it was asked by: it goes on for as long as it likes.
         let (mut handled, mut caught) = (false, false);
@@ -200,11 +204,11 @@ impl Child {
                     unsafe { libc::raise(libc::SIGSTOP) };
                     continue;
                 }
-                Some((pid, status)) if pid == self.pid => break status,
+                Some((pid, status)) if pid == self.pid => break Some(status),
                 // One that has lost its parent.
                 Some((pid, _)) if pid > 0 => continue,
                 // Somebody else has taken its end: it is not known how it was.
-                Some(_) => break 126 << 8,
+                Some(_) => break None,
                 None => {}
             }
             let Some(about) = self.next_signal(cut.is_some().then_some(LOOK), terms) else {
@@ -241,9 +245,11 @@ impl Child {
             unsafe { libc::signal(*signal, libc::signal(*signal, libc::SIG_IGN)) };
         }
         unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.mask, core::ptr::null_mut()) };
-        let status = ExitStatus::from_raw(status);
+        let known = status.map(ExitStatus::from_raw);
+        let recorded = known.and_then(|status| record.agreed(status));
+        let status = known.unwrap_or(ExitStatus::from_raw(126 << 8));
         let on_request = caught && by_asked.is_some() && status.code().is_some();
-        End { status, asked: asked.is_some(), on_request, to_go_on: self.to_go_on.get() }
+        End { status, asked: asked.is_some(), on_request, recorded, to_go_on: self.to_go_on.get() }
     }
 
     /// Has process `pid` got this signal already, from the terminal?

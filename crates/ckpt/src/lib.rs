@@ -21,7 +21,7 @@ pub mod runtime;
 
 use crate::sys::preserved_memory as region;
 pub use control::begin::{after_fork, at_load, start, start_at_load};
-pub use control::ends::take_back as take_end_back;
+pub use control::ends::{others_end_it, take_back as take_end_back};
 pub use control::exits::program_ends;
 pub use control::program_requests::{ask, first, potential};
 pub use control::rollback_request::{
@@ -34,8 +34,7 @@ pub use control::transition::{
     transition_begins, transition_begins_from_anywhere, transition_ends, transition_is_over,
 };
 use control::{
-    begin, ends, exits, own_hosts, program_requests, requests, rollback_request, round, shared_text,
-    transition,
+    begin, ends, exits, own_hosts, program_requests, requests, rollback_request, round, transition,
 };
 pub use control::{
     checkpoint_site, dead_memory_claims, keep, logical_threads, request_protocol, rollback_limits, settings,

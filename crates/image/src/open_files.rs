@@ -18,7 +18,7 @@ pub struct OpenFile {
     pub flags: i32,
     /// File offset.
     pub offset: u64,
-    /// Length of the file.
+    /// Length of the file; the room in a pipe of the program's own.
     pub length: u64,
     /// Device of the file.
     pub device: u64,

@@ -11,7 +11,8 @@ use std::path::Path;
 pub const WORDS: usize = 512;
 /// Where a process that takes checkpoints has them.
 pub const MAPPED_AT: usize = 0x1010_0000_0000;
-/// Not 0: the program has ended by itself; 1 more than its status.
+/// Not 0: the program has ended by itself; 1 more than its status. In its upper half: the signal by which
+/// somebody else has ended the process since.
 pub const ENDED: usize = 0;
 /// How often each fault of PROMP_FAULT has struck.
 pub const FAULTS: core::ops::Range<usize> = 1..400;

@@ -12,7 +12,7 @@ use promp_sys::{callback, say, sys};
 
 mod addition_visibility;
 mod agent;
-mod crash_signals;
+mod ending_signals;
 pub mod failure_records;
 pub mod for_teams;
 mod host_deaths;

@@ -186,7 +186,7 @@ fn publish(path: &str, report: &Report) {
         return;
     }
     if let Err(e) = promp_files::replace(path.as_ref(), text.as_bytes()) {
-        say!("cannot write the report {path}: {e}");
+        say!("cannot write the report {path}: {}", e.kind());
     }
 }
 

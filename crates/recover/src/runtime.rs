@@ -1,6 +1,6 @@
 //! What checkpoints ask of the runtime, answered (`ckpt/runtime.rs` says what each is for).
 
-use super::{agent, crash_signals, failure_records, stop};
+use super::{agent, ending_signals, failure_records, stop};
 use crate::ckpt::logical_threads::LogicalThread;
 use crate::ckpt::runtime::{General, Runtime, WentBack};
 use crate::icv::{globals_if_ready, settings};
@@ -50,7 +50,7 @@ impl Runtime for Ours {
     }
 
     fn end_is_recorded(&self) {
-        crash_signals::heed();
+        ending_signals::heed();
     }
 
     fn undisturbed(&self, f: &mut dyn FnMut()) {

@@ -10,7 +10,7 @@ use super::inject::state;
 use super::policy::{self, Refusal};
 use super::recover::{self, Order, Way};
 use super::spec::{Fault, Kind};
-use super::{crash_signals, inject, library_calls, report, rollback};
+use super::{ending_signals, inject, library_calls, report, rollback};
 use crate::ckpt::{
     self,
     rollback_limits::{self, Cause, NoProgress},
@@ -157,10 +157,8 @@ fn give_up(sig: i32, info: *mut libc::siginfo_t, sent: bool) {
     signals::give_back(sig);
     // SAFETY: the kernel's arguments of the handler.
     unsafe {
-        if crash_signals::is_own(sig, info) {
-            // Most likely it ends by this, and not as was recorded.
-            let _ = ckpt::take_end_back();
-        }
+        // Most likely it ends by this, and not as was recorded.
+        ending_signals::ends_by(sig, info);
         if sent {
             signals::send_again(sig, info);
         }

@@ -25,7 +25,7 @@ pub use kernel::{
     initial_affinity, limits, maps, membarrier, pagemap, pending_signals, reach, retired_cpus, rights,
     scheduling, signals, silence, stat, syscall, time, timers, uffd, vdso,
 };
-pub use memory::{arena, claim, guards, lock, own, preserved_memory, ranges, sync};
+pub use memory::{arena, claim, guards, lock, own, preserved_memory, ranges, shared_text, sync};
 
 /// What a negative system call result means. Not by libc's `strerror`, which needs a thread of libc's own.
 pub fn why(result: isize) -> std::io::ErrorKind {

@@ -5,6 +5,9 @@
 //! `quick_exit`, or by the system call. The latter lead here (as in ckpt/interpose/credentials.rs). They may
 //! come from a signal's handler, at any moment.
 //!
+//! Where `promp` waits for the process, it makes the record agree with how that has ended
+//! (cli/src/restart/left_record.rs).
+//!
 //! A checkpoint notes with a thread that it has recorded the end. Whoever goes back to it finds the record as
 //! it was then; going back to an earlier one takes the record back.
 
@@ -47,15 +50,25 @@ pub(crate) fn prepare(k: &Keep, program: String, arguments: Vec<Word>) {
 /// which the record stays.
 pub fn take_back() -> Result<(), isize> {
     let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return Ok(()) };
-    let (own, until) = (caller(), time::now_ns() + PATIENCE_NS);
-    let records = || is_another(k.end.who.load(Acquire), own) && ended().load(Acquire) == 0;
-    while records() && waits(until) {}
+    await_record(k);
     take_back_now()
 }
 
-/// The status with which the end is recorded, and 1; 0: it is not.
+/// Waits for another thread that is recording the end just now.
+fn await_record(k: &Keep) {
+    let (own, until) = (caller(), time::now_ns() + PATIENCE_NS);
+    let records = || is_another(k.end.who.load(Acquire), own) && ended().load(Acquire) == 0;
+    while records() && waits(until) {}
+}
+
+/// See [`image::state::ENDED`].
 fn ended() -> &'static AtomicU64 {
     &state()[image::state::ENDED]
+}
+
+/// The status with which the end is recorded.
+fn status() -> Option<i32> {
+    (ended().load(Acquire) as u32).checked_sub(1).map(|s| s as i32)
 }
 
 /// The same where no thread records an end.
@@ -71,16 +84,31 @@ pub(crate) fn take_back_now() -> Result<(), isize> {
     Ok(())
 }
 
+/// Somebody else ends the process by this signal: if its end has been recorded, it has ended before. System
+/// calls only.
+pub fn others_end_it(signal: i32) {
+    if keep::if_on().is_some_and(is_ours) && status().is_some() {
+        ended().fetch_or((signal as u64) << 32, AcqRel);
+    }
+}
+
+/// The process, ours, is about to become another program: it has not ended yet. The status that it had
+/// recorded, for [`has_recorded`] if it stays what it is.
+pub(crate) fn goes_on_as_another(k: &Keep) -> Option<i32> {
+    await_record(k);
+    status().filter(|_| take_back_now().is_ok())
+}
+
 /// The status with which host `id` has recorded the end of the program, which is nobody else's since.
 pub(crate) fn recorded_by(k: &Keep, id: u32) -> Option<i32> {
-    let status = ended().load(Acquire).checked_sub(1)?;
-    (k.end.who.load(Acquire) == host(id)).then_some(status as i32)
+    let status = status()?;
+    (k.end.who.load(Acquire) == host(id)).then_some(status)
 }
 
 /// Everything has gone back to a time when the thread that has host `id` now had recorded the end, with this
 /// status. Before it goes on.
 pub(crate) fn has_recorded(k: &Keep, id: u32, status: i32) {
-    if ended().load(Acquire) != 1 + status as u64 {
+    if self::status() != Some(status) {
         record(k, status);
     }
     k.end.who.store(host(id), Release);

@@ -16,7 +16,6 @@ pub mod rollback_limits;
 pub(crate) mod rollback_request;
 pub(crate) mod round;
 pub mod settings;
-pub(crate) mod shared_text;
 pub mod site_choice;
 pub(crate) mod steps;
 pub mod taken;

@@ -25,8 +25,8 @@ use crate::keep::{self, Keep};
 use crate::program_requests::ring;
 use crate::say;
 use crate::sys;
-use crate::sys::{pending_signals, signals, syscall, time};
-use crate::{image, seats, shared_text};
+use crate::sys::{pending_signals, shared_text, signals, syscall, time};
+use crate::{ends, image, seats};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::*};
 
 /// How long it is tried to take a checkpoint after which the program is to end.
@@ -108,6 +108,7 @@ extern "C" fn on_signal(signal: i32, info: *mut libc::siginfo_t, context: *mut l
     let Some(k) = keep::if_on() else { return by_default(signal) };
     let ends = k.ending.ends.load(Relaxed) & pending_signals::bit(signal) != 0;
     if ends && !asks_to_end(k, signal, way(info), time::now_ns()) {
+        ends::others_end_it(signal);
         return by_default(signal);
     }
     k.asking.ask(|| ring(k));
@@ -161,6 +162,7 @@ pub(crate) fn end(generation: u64, signal: u32, verbose: u32) -> ! {
             image::state::EXIT_STATUS
         );
     }
+    let _ = ends::take_back_now();
     syscall::exit_group(image::state::EXIT_STATUS)
 }
 
@@ -171,5 +173,6 @@ pub(crate) fn end_without(signal: i32, generation: u64, why: &str) {
         n => format!("the last one is checkpoint {n}"),
     };
     say!("{}: no checkpoint could be taken: {why}; {last}. Ending as by the signal.", name(signal));
+    ends::others_end_it(signal);
     by_default(signal);
 }

@@ -33,7 +33,7 @@ pub(crate) fn become_one() {
     unsafe { libc::execv(command.as_ptr(), pointers.as_ptr()) };
     say!(
         "no step: promp cannot be executed ({}); this program is executed again",
-        std::io::Error::last_os_error()
+        std::io::Error::last_os_error().kind()
     );
 }
 

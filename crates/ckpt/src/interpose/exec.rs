@@ -15,7 +15,7 @@ use crate::sys;
 use crate::sys::cfi::{grow, shrink};
 use crate::sys::got::{Instead, calls_instead};
 use crate::sys::lock::Locked;
-use crate::sys::{cpu_limit, pending_signals, signals, tls};
+use crate::sys::{cpu_limit, pending_signals, signals, syscall, tls};
 use crate::transition::{transition_begins, transition_is_over};
 use crate::{ends, keep, lost, seats};
 use core::arch::naked_asm;
@@ -87,16 +87,18 @@ fn in_earnest<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// The calling process becomes another program, for which a freeze signal would be the end: no checkpoint
-/// begins. A child made by `vfork` has the memory of who has checkpoints.
+/// begins, and a recorded end has not come. A child made by `vfork` has the memory of who has checkpoints.
 fn executes<R>(f: impl FnOnce() -> R) -> R {
     cpu_limit::executes();
-    if !keep::if_on().is_some_and(ends::is_ours) {
-        return in_earnest(f);
-    }
+    let Some(k) = keep::if_on().filter(|k| ends::is_ours(k)) else { return in_earnest(f) };
     let mask = signals::block_all();
     transition_begins();
     signals::set_mask(mask);
+    let ended = ends::goes_on_as_another(k);
     let r = in_earnest(f);
+    if let Some(status) = ended {
+        ends::has_recorded(k, syscall::gettid(), status);
+    }
     transition_is_over();
     r
 }

@@ -13,7 +13,7 @@
 
 use crate::keep;
 use crate::program_requests::{ask_and_wait, ring, until_written};
-use crate::shared_text::Text;
+use crate::sys::shared_text::Text;
 use crate::sys::{futex, time};
 use core::sync::atomic::Ordering::*;
 use core::sync::atomic::{AtomicU32, AtomicU64};

@@ -123,7 +123,7 @@ fn again(have: &[Map], want: &[Map], libraries: &[Object], before: &Layout) -> R
         let pages = spacers.get(i).copied().unwrap_or(0);
         let mut fd = -1;
         if pages > 0 {
-            fd = objects::spacer(pages as usize).map_err(|e| e.to_string())?;
+            fd = objects::spacer(pages as usize).map_err(|e| e.kind().to_string())?;
             list.push(spacer_path(fd));
         }
         variable += &format!(",{fd},{pages}");

@@ -102,7 +102,7 @@ pub fn has(at: usize) -> bool {
 }
 
 /// The logical thread whose id was `before` has the id `now`.
-pub fn owner_has_moved(before: u32, now: u32) {
+pub(crate) fn owner_has_moved(before: u32, now: u32) {
     if before != now && before != 0 {
         // Others may take and give back locks meanwhile, but not those that `before` holds.
         data().flat_map(|words| notes(words, before)).for_each(|owner| owner.store(now, Relaxed));

@@ -153,7 +153,7 @@ pub fn of_process() -> [Used; 2] {
 }
 
 /// Whole seconds that the program had used before the present process.
-pub fn seconds_before() -> u64 {
+pub(crate) fn seconds_before() -> u64 {
     // Less than nothing where putting it back took more.
     (PROCESS[0][0].load(Relaxed) as i64).max(0) as u64 / 1_000_000_000
 }

@@ -66,7 +66,7 @@ pub fn take_one(set: u64) -> Option<Info> {
 
 /// Takes the signals in `set` that wait for the process; none of them waits for the calling host, which
 /// blocks all.
-pub fn take_of_process(set: u64) -> Vec<Info> {
+pub(crate) fn take_of_process(set: u64) -> Vec<Info> {
     let waits = || set != 0 && set_of(0, "ShdPnd").unwrap_or(0) & set != 0;
     core::iter::from_fn(|| if waits() { take_one(set) } else { None }).collect()
 }

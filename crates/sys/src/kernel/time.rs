@@ -26,7 +26,7 @@ pub fn of_thread_ns(tid: u32) -> u64 {
 }
 
 /// What a clock says in nanoseconds; 0 if there is none with this number.
-pub fn of_clock(clock: libc::clockid_t) -> u64 {
+pub(crate) fn of_clock(clock: libc::clockid_t) -> u64 {
     let mut ts = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `ts` is writable. Not libc's function: it would change `errno`.
     unsafe { sys!(libc::SYS_clock_gettime, clock, &raw mut ts) };

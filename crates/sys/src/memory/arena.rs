@@ -55,7 +55,7 @@ impl Arena {
     }
 
     /// The arena of the region that rollbacks leave alone (preserved_memory.rs).
-    pub const fn in_keep() -> Self {
+    pub(crate) const fn in_keep() -> Self {
         Self { kept: true, ..Self::new() }
     }
 

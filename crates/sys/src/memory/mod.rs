@@ -7,4 +7,5 @@ pub mod lock;
 pub mod own;
 pub mod preserved_memory;
 pub mod ranges;
+pub mod shared_text;
 pub mod sync;

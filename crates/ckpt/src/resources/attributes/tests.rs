@@ -245,7 +245,7 @@ const OTHER: &[Row] = &[
     row(
         "pages poisoned, or moved elsewhere",
         Mapping,
-        "madvise(MADV_HWPOISON, MADV_SOFT_OFFLINE)",
+        "madvise(MADV_HWPOISON), ioctl(UFFDIO_POISON)",
         OTHERS,
         "",
     ),

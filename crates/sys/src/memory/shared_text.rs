@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// A line that outlives rollbacks.
+#[derive(Debug)]
 pub struct Text([AtomicU64; 32]);
 
 impl Text {
@@ -20,7 +21,7 @@ impl Text {
 }
 
 /// Writes `text` into `words`, cut between characters, with a zero behind it.
-pub(crate) fn put(words: &[AtomicU64], text: &str) {
+pub fn put(words: &[AtomicU64], text: &str) {
     // One byte is the end's.
     let room = (8 * words.len()).saturating_sub(1).min(text.len());
     let n = (0..=room).rev().find(|&n| text.is_char_boundary(n)).unwrap_or(0);
