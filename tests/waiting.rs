@@ -89,3 +89,45 @@ fn what_is_left_out_is_named_with_its_price() {
         assert!(r.out.contains("PROMP_SAVE_BUDGET="), "{shape}: {}", r.out);
     }
 }
+
+/// What a loop's price is said to be, in a run that leaves its save points out (percent).
+fn said(cc: &Path, exe: &Path, args: &[&str]) -> f64 {
+    let mut c = Command::new(cc);
+    clean(&mut c);
+    c.args(["--explain", "--"]).arg(exe).args(args);
+    c.envs([("OMP_NUM_THREADS", "1"), ("PROMP_SAVE_BUDGET", "0%")]);
+    let r = limited(c, Duration::from_secs(120));
+    let told = r.out.split("wait for each other took ").nth(1).and_then(|t| t.split(" % (to a third)").next());
+    told.and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{args:?}: {}\n{}", r.out, r.err))
+}
+
+/// Instructions of one thread.
+fn instructions(exe: &Path, args: &[&str], budget: &str) -> f64 {
+    let mut c = Command::new("valgrind");
+    clean(&mut c);
+    c.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(exe).args(args);
+    c.env("LD_PRELOAD", library());
+    c.envs([("OMP_NUM_THREADS", "1"), ("PROMP_SAVE_BUDGET", budget)]);
+    let r = limited(c, Duration::from_secs(300));
+    let refs = r.err.split("refs:").nth(1).and_then(|t| t.lines().next());
+    refs.and_then(|n| n.trim().replace(',', "").parse().ok()).unwrap_or_else(|| panic!("{args:?}: {}", r.err))
+}
+
+/// The price is what counted instructions say: of a loop that does next to nothing between its waits, of one
+/// three loops deep, and of one with ordered sections.
+#[test]
+fn the_price_agrees_with_counted_instructions() {
+    let have = Command::new("valgrind").arg("--version").output().is_ok();
+    let Some(cc) = driver("promp-cc").filter(|_| available("valgrind", have)) else { return };
+    let exe = built(&cc, "shapes.c");
+    for shape in ["cells", "deep", "turns"] {
+        let each = |budget| {
+            let of = |times| instructions(&exe, &[shape, "80", times], budget);
+            of("16") - of("8")
+        };
+        let (with, without) = (each("all"), each("0%"));
+        let (counted, said) = ((with / without - 1.0) * 100.0, said(&cc, &exe, &[shape, "80", "400"]));
+        println!("{shape}: {said} % said, {counted:.0} % counted");
+        assert!((said / counted - 1.0).abs() <= 1.0 / 3.0, "{shape}: {said} % said, {counted:.0} % counted");
+    }
+}

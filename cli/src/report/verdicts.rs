@@ -6,7 +6,7 @@
 
 use promp_report::numbers::{fixed, seconds};
 use promp_report::{Loop, Report, Unsafe};
-use promp_settings::save_budget::ACROSS;
+use promp_settings::save_budget::{ACROSS, told, told_across};
 use std::fmt::Write;
 
 /// The verdicts, the best first.
@@ -165,7 +165,8 @@ fn sites(t: &mut String, r: &Report) {
         let s = u.stopped.as_ref().expect("looked at above");
         let allowed = s.budget.trim_end_matches('%').parse().unwrap_or(0.0);
         let took = match s.percent > allowed {
-            true => format!("{:.0} %", s.percent),
+            true if is_across(u) => told_across(s.percent),
+            true => told(s.percent),
             false => "too much".into(),
         };
         let took = match (is_private(u), s.percent > 0.0) {

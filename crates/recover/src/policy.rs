@@ -14,6 +14,7 @@ use crate::sys::{asm, code, lock_owners, signals::Interrupted, syscall::gettid, 
 use crate::task::Task;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
+use promp_settings::save_budget::{told, told_across};
 
 /// Why work in flight cannot be executed again, and what the user can do.
 #[derive(Debug)]
@@ -81,8 +82,9 @@ fn not_copied<T>(site: &price::Site) -> Result<T, Refusal> {
     let price = match took {
         0.0 => String::new(),
         _ => format!(
-            ": copying it would take {took:.0} % of the time between two save points, more than \
-             PROMP_SAVE_BUDGET={budget}; PROMP_SAVE_BUDGET=all always copies"
+            ": copying it would take {} of the time between two save points, more than \
+             PROMP_SAVE_BUDGET={budget}; PROMP_SAVE_BUDGET=all always copies",
+            told(took)
         ),
     };
     let advice = format!("{what}{price}. Put large private arrays on the heap, or set PROMP_CKPT_DIR.");
@@ -123,14 +125,14 @@ fn lost(segment: &str, site: &price::Site) -> Result<(), Refusal> {
         return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
     }
     let (took, budget) = (site.percent(), crate::icv::save_budget());
-    let (why, what) = match site.is_across() {
-        true => ("work whose save points are left out", "Save points there"),
-        false => ("work whose old values are not saved", "Saving them"),
+    let (why, what, price) = match site.is_across() {
+        true => ("work whose save points are left out", "Save points there", told_across(took)),
+        false => ("work whose old values are not saved", "Saving them", told(took)),
     };
     refuse(
         why,
         String::leak(format!(
-            "{segment}. {what} took {took:.0} % of the loop's time, more than \
+            "{segment}. {what} took {price} of the loop's time, more than \
              PROMP_SAVE_BUDGET={budget}; PROMP_SAVE_BUDGET=all always saves. {NEEDS_CKPT}"
         )),
     )

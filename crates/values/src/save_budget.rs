@@ -9,6 +9,17 @@ pub const DEAR: u64 = 30_000;
 /// What a site saves that is a loop whose iterations wait for each other (plugin/src/undo/waits.cc).
 pub const ACROSS: &str = "save points where iterations wait for each other";
 
+/// A price in percent, as it is told: two digits are as much as is known of it.
+pub fn told(percent: f64) -> String {
+    let step = 10f64.powf((percent.max(10.0).log10() - 1.0).floor());
+    format!("{:.0} %", (percent / step).round() * step)
+}
+
+/// The same of save points where iterations wait for each other: so far it is right.
+pub fn told_across(percent: f64) -> String {
+    format!("{} (to a third)", told(percent))
+}
+
 /// What PROMP_SAVE_BUDGET says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Budget {
@@ -203,6 +214,13 @@ mod tests {
         assert_eq!(may(MOST, Budget::Unlimited, false), Ok(()));
         assert_eq!(may(MOST + 1, Budget::Unlimited, true), Err(NotCopied::Most));
         assert!(NotCopied::Most.text("f", MOST + 1).ends_with("and at most 16384 KiB are copied"));
+    }
+
+    #[test]
+    fn prices_have_two_digits() {
+        let told = [0.4, 3.6, 31.4, 99.6, 156.0, 1534.0, 23_456.0].map(told);
+        assert_eq!(told, ["0 %", "4 %", "31 %", "100 %", "160 %", "1500 %", "23000 %"]);
+        assert_eq!(told_across(1534.0), "1500 % (to a third)");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //!
 //! Relaxed: sums that are read when the program ends.
 
+use super::across_points;
 use super::price::{Site, of_reason};
 use crate::proofs::segment_tables::{self, Verdict};
 use crate::sys::claim::claim;
@@ -69,6 +70,9 @@ pub fn begins(thr: &'static Thread) {
 /// There is a new save point; the work before it was lost for the reason `why`.
 #[cold]
 pub(crate) fn ends(thr: &'static Thread, why: usize) {
+    if thr.gauge.across.is_on() {
+        across_points::settle(thr);
+    }
     let since = take(&thr.unsaved.since);
     if since != 0
         && let Some(site) = of_reason(why)
@@ -122,8 +126,13 @@ fn add(thr: &'static Thread, at: usize, since: u64, site: Option<&'static Site>)
         t.times.fetch_add(1, Relaxed);
         t.ns.fetch_add(now.saturating_sub(since), Relaxed);
         if let Some(site) = site.filter(|s| !s.is_opaque()) {
-            // The measurement goes on, or begins anew: the most counts, as bits of positive numbers.
-            t.percent.fetch_max(site.percent().to_bits(), Relaxed);
+            let percent = site.percent().to_bits();
+            if site.is_across() {
+                t.percent.store(percent, Relaxed); // the better, the more often both ways were gone
+            } else {
+                // The measurement goes on, or begins anew: the most counts, as bits of positive numbers.
+                t.percent.fetch_max(percent, Relaxed);
+            }
         }
     }
 }
