@@ -97,37 +97,26 @@ fn said(cc: &Path, exe: &Path, args: &[&str]) -> f64 {
     c.args(["--explain", "--"]).arg(exe).args(args);
     c.envs([("OMP_NUM_THREADS", "1"), ("PROMP_SAVE_BUDGET", "0%")]);
     let r = limited(c, Duration::from_secs(120));
-    let told = r.out.split("wait for each other took ").nth(1).and_then(|t| t.split(" % (to a third)").next());
-    told.and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{args:?}: {}\n{}", r.out, r.err))
+    let told =
+        r.out.split_once("wait for each other took ").and_then(|t| t.1.split_once(" % (to a factor of 2)"));
+    told.map(|t| t.0).and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{args:?}: {}\n{}", r.out, r.err))
 }
 
-/// Instructions of one thread.
-fn instructions(exe: &Path, args: &[&str], budget: &str) -> f64 {
-    let mut c = Command::new("valgrind");
-    clean(&mut c);
-    c.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(exe).args(args);
-    c.env("LD_PRELOAD", library());
-    c.envs([("OMP_NUM_THREADS", "1"), ("PROMP_SAVE_BUDGET", budget)]);
-    let r = limited(c, Duration::from_secs(300));
-    let refs = r.err.split("refs:").nth(1).and_then(|t| t.lines().next());
-    refs.and_then(|n| n.trim().replace(',', "").parse().ok()).unwrap_or_else(|| panic!("{args:?}: {}", r.err))
-}
-
-/// The price is what counted instructions say: of a loop that does next to nothing between its waits, of one
-/// three loops deep, and of one with ordered sections.
+/// The price is what counted instructions say, where these take about the same time each: of loops that do
+/// next to nothing between their waits, and of one so deep that its waits have no light way.
 #[test]
 fn the_price_agrees_with_counted_instructions() {
     let have = Command::new("valgrind").arg("--version").output().is_ok();
     let Some(cc) = driver("promp-cc").filter(|_| available("valgrind", have)) else { return };
     let exe = built(&cc, "shapes.c");
-    for shape in ["cells", "deep", "turns"] {
+    for shape in ["cells", "into", "deep"] {
         let each = |budget| {
-            let of = |times| instructions(&exe, &[shape, "80", times], budget);
+            let of = |times| instructions(&exe, &[shape, "80", times], &[("PROMP_SAVE_BUDGET", budget)]);
             of("16") - of("8")
         };
         let (with, without) = (each("all"), each("0%"));
         let (counted, said) = ((with / without - 1.0) * 100.0, said(&cc, &exe, &[shape, "80", "400"]));
         println!("{shape}: {said} % said, {counted:.0} % counted");
-        assert!((said / counted - 1.0).abs() <= 1.0 / 3.0, "{shape}: {said} % said, {counted:.0} % counted");
+        assert!((0.5..=2.0).contains(&(said / counted)), "{shape}: {said} % said, {counted:.0} % counted");
     }
 }

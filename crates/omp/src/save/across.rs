@@ -13,6 +13,8 @@ use super::pace::Pace;
 use crate::sys::own::Own;
 use promp_settings::save_budget::{DEAR, ENOUGH};
 
+/// A call that takes longer has waited (ticks).
+const A_WAIT: u64 = 1000;
 /// Save points are left out while this is measured: a bit that no site's address has.
 const WITHOUT: usize = 1;
 
@@ -82,16 +84,28 @@ impl Across {
         self.cost.set(0);
     }
 
+    /// A call was counted twice: its light way was none.
+    pub(super) fn counted_twice(&self) {
+        self.pace.leave_out_call();
+    }
+
     /// Is something measured?
     #[inline(always)]
     pub(crate) fn is_on(&self) -> bool {
         self.site.get() != 0
     }
 
+    /// Is it, with save points? Without, waits are not timed: that would cost what leaving them out spares.
+    #[inline(always)]
+    pub(crate) fn times_waits(&self) -> bool {
+        self.is_on() && !self.is_without()
+    }
+
     /// The thread has waited for so long.
     pub(crate) fn waited(&self, ticks: u64) {
         self.began.set(self.began.get().wrapping_add(ticks));
-        self.pace.leave_out(ticks + clock());
+        // What it takes to see that there is nothing to wait for is the loop's.
+        self.pace.leave_out(if ticks > A_WAIT { ticks + clock() } else { 2 * clock() });
     }
 
     /// One more save point: is it to be measured?

@@ -21,6 +21,9 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> i32 {
     }
     // What the user vouches for, and what is verified, needs save points.
     let proved = proof::is_proved(thr) && !sample::is_on();
+    if site.state.load(Relaxed) == OPEN && site.saves_nothing() {
+        site.stop();
+    }
     if proved && site.has_stopped() && !tried_again(site, OPEN) {
         go_without(thr, site);
         return 0;
@@ -58,7 +61,7 @@ fn go_without(thr: &'static Thread, site: &'static Site) {
 /// Waits by `wait`: that is not the loop's time.
 #[inline(always)]
 pub fn waiting(thr: &'static Thread, wait: impl FnOnce()) {
-    if !thr.gauge.across.is_on() {
+    if !thr.gauge.across.times_waits() {
         return wait();
     }
     let start = cost_clock::ticks();
@@ -66,17 +69,21 @@ pub fn waiting(thr: &'static Thread, wait: impl FnOnce()) {
     thr.gauge.across.waited(cost_clock::ticks().wrapping_sub(start));
 }
 
-/// The end of a call by which iterations wait for each other: a save point, unless these are left out.
+/// The end of a call by which iterations wait for each other: a save point, unless these are left out. Has
+/// it a light way, where that is open?
 #[inline(always)]
-pub fn point(thr: &'static Thread) {
+pub fn point(thr: &'static Thread, has_light_way: bool) {
     if thr.saving.get() {
-        save_across(thr);
+        save_across(thr, has_light_way);
     }
 }
 
 #[inline(never)]
-fn save_across(thr: &'static Thread) {
+fn save_across(thr: &'static Thread, has_light_way: bool) {
     if thr.undo.is_without() {
+        if has_light_way && thr.light.get() != 0 {
+            thr.gauge.across.counted_twice();
+        }
         // It may have been found out anew what is light.
         return upward::lighten_across(thr, true);
     }

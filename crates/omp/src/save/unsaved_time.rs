@@ -19,6 +19,7 @@ use crate::team::thread::Thread;
 use crate::work::site;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU64, AtomicUsize};
+use promp_settings::save_budget::Budget;
 
 /// What a site has made unsafe, of all threads.
 struct Total {
@@ -55,8 +56,17 @@ pub struct Unsafe {
     pub times: u64,
     /// Time of all threads (ns).
     pub ns: u64,
-    /// What saving took when it was given up, in percent of the loop's time without it; if it was.
-    pub stopped: Option<f64>,
+    /// It is saving that was given up.
+    pub stopped: Option<Stopped>,
+}
+
+/// Saving that was given up.
+#[derive(Clone, Debug)]
+pub struct Stopped {
+    /// What it took, in percent of the loop's time without it.
+    pub percent: f64,
+    /// What it may take, and whether -fpromp-budget says so.
+    pub budget: (Budget, bool),
 }
 
 /// The work since `thr`'s save point cannot be executed again from here on, if that was not so before.
@@ -174,7 +184,8 @@ fn told(t: &Total) -> Option<Unsafe> {
         "" => "?: more old values than can be kept".into(),
         text => text.into(),
     };
-    let stopped = (!site.is_opaque()).then(|| f64::from_bits(t.percent.load(Relaxed)));
+    let percent = f64::from_bits(t.percent.load(Relaxed));
+    let stopped = (!site.is_opaque()).then(|| Stopped { percent, budget: site.budget() });
     Some(Unsafe { text, times, ns, stopped })
 }
 
