@@ -19,6 +19,7 @@ mod at_load;
 mod attributes;
 mod beside;
 mod biology;
+mod budget;
 mod checkpoints;
 mod cli;
 mod compiler;

@@ -89,3 +89,34 @@ fn what_is_left_out_is_named_with_its_price() {
         assert!(r.out.contains("PROMP_SAVE_BUDGET="), "{shape}: {}", r.out);
     }
 }
+
+/// What a loop's price is said to be, in a run that leaves its save points out (percent).
+fn said(cc: &Path, exe: &Path, args: &[&str]) -> f64 {
+    let mut c = Command::new(cc);
+    clean(&mut c);
+    c.args(["--explain", "--"]).arg(exe).args(args);
+    c.envs([("OMP_NUM_THREADS", "1"), ("PROMP_SAVE_BUDGET", "0%")]);
+    let r = limited(c, Duration::from_secs(120));
+    let told =
+        r.out.split_once("wait for each other took ").and_then(|t| t.1.split_once(" % (to a factor of 2)"));
+    told.map(|t| t.0).and_then(|n| n.parse().ok()).unwrap_or_else(|| panic!("{args:?}: {}\n{}", r.out, r.err))
+}
+
+/// The price is what counted instructions say, where these take about the same time each: of loops that do
+/// next to nothing between their waits, and of one so deep that its waits have no light way.
+#[test]
+fn the_price_agrees_with_counted_instructions() {
+    let have = Command::new("valgrind").arg("--version").output().is_ok();
+    let Some(cc) = driver("promp-cc").filter(|_| available("valgrind", have)) else { return };
+    let exe = built(&cc, "shapes.c");
+    for shape in ["cells", "into", "deep"] {
+        let each = |budget| {
+            let of = |times| instructions(&exe, &[shape, "80", times], &[("PROMP_SAVE_BUDGET", budget)]);
+            of("16") - of("8")
+        };
+        let (with, without) = (each("all"), each("0%"));
+        let (counted, said) = ((with / without - 1.0) * 100.0, said(&cc, &exe, &[shape, "80", "400"]));
+        println!("{shape}: {said} % said, {counted:.0} % counted");
+        assert!((0.5..=2.0).contains(&(said / counted)), "{shape}: {said} % said, {counted:.0} % counted");
+    }
+}

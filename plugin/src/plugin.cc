@@ -35,13 +35,16 @@ __attribute__ ((visibility ("default"))) int plugin_init (plugin_name_args *args
       options.report = true;
     else if (!strcmp (args->argv[i].key, "elements"))
       options.elements = true;
+    else if (!strcmp (args->argv[i].key, "budget") && args->argv[i].value)
+      options.budget = strtoul (args->argv[i].value, nullptr, 10);
     else if (!strcmp (args->argv[i].key, "foresee"))
       options.foresee = true;
     else if (!strcmp (args->argv[i].key, "sdc"))
       options.sdc = true;
     else
       {
-        error ("promp: unknown plugin option %qs (known: report, elements, foresee, sdc)", args->argv[i].key);
+        error ("promp: unknown plugin option %qs (known: report, elements, budget, foresee, sdc)",
+               args->argv[i].key);
         return 1;
       }
   add (args->base_name, make_visible_pass (), "omplower", PASS_POS_INSERT_BEFORE);

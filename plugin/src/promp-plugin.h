@@ -23,6 +23,7 @@ struct Options {
   bool sdc = false; ///< say what chunks write, and mark the sections of kernels
   bool foresee = false; ///< hand over what comes behind places (foresee.h)
   bool elements = false; ///< save old values one by one even in inner loops
+  unsigned budget = 0; ///< what sites say of -fpromp-budget (crates/values/src/save_budget.rs); 0: not given
 };
 extern Options options;
 

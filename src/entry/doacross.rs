@@ -30,7 +30,7 @@ extern "C" fn post(counts: *const u64) {
         // SAFETY: the compiler passes one count a loop of the nest.
         d.post(&thr.team().event, unsafe { core::slice::from_raw_parts(counts, d.depth()) });
     }
-    across_points::point(thr);
+    across_points::point(thr, true);
 }
 
 /// `registers`: the first six arguments; `stack`: the others.
@@ -49,7 +49,7 @@ extern "C" fn wait(registers: *const u64, stack: *const u64) {
         let team = thr.team();
         across_points::waiting(thr, || d.wait(&team.event, &team.patience, || team.is_cancelled(), &v));
     }
-    across_points::point(thr);
+    across_points::point(thr, true);
 }
 
 /// The body of the variadic entries: spills the register arguments into an array. On entry rsp is the frame.

@@ -96,13 +96,13 @@ extern "C" fn barrier_cancel_ext(_kind: i32) -> bool {
 extern "C" fn ordered_start() {
     let thr = current();
     across_points::waiting(thr, || ordered_loops::start(thr));
-    across_points::point(thr);
+    across_points::point(thr, false);
 }
 
 extern "C" fn ordered_end() {
     let thr = current();
     ordered_loops::end(thr);
-    across_points::point(thr);
+    across_points::point(thr, false);
 }
 
 stub! {

@@ -248,6 +248,17 @@ pub fn promp(exe: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {
     limited(c, LIMIT)
 }
 
+/// Instructions of such a run by one thread, as callgrind counts them.
+pub fn instructions(exe: &Path, args: &[&str], env: &[(&str, &str)]) -> f64 {
+    let mut c = Command::new("valgrind");
+    clean(&mut c);
+    c.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]).arg(exe).args(args);
+    c.env("LD_PRELOAD", library()).env("OMP_NUM_THREADS", "1").envs(env.iter().copied());
+    let r = limited(c, Duration::from_secs(300));
+    let refs = r.err.split("refs:").nth(1).and_then(|t| t.lines().next());
+    refs.and_then(|n| n.trim().replace(',', "").parse().ok()).unwrap_or_else(|| panic!("{exe:?}: {}", r.err))
+}
+
 /// Settings that all runs under promp get that do not set them otherwise: PROMP_TEST_WITH, as in
 /// "PROMP_MONITOR=trace;PROMP_TUNE=on". With that all sweeps are sweeps with it. And those of [`poison`].
 pub fn everywhere() -> Vec<(String, String)> {

@@ -29,6 +29,9 @@ pub(crate) fn options(d: &Driver, compiler: &OsStr, w: &Wishes) -> Vec<OsString>
             all.push(format!("-fplugin-arg-promp_plugin-{name}").into());
         }
     }
+    if w.budget != 0 {
+        all.push(format!("-fplugin-arg-promp_plugin-budget={}", w.budget).into());
+    }
     all
 }
 

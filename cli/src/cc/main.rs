@@ -3,7 +3,7 @@
 //! With `-fopenmp` the plugin is loaded and, where code is optimised, GCC's points-to analysis looks at the whole unit
 //! (`-fipa-pta`), so that it sees through the regions' data blocks. When linking, libpromp comes before libgomp.
 //! `--explain` compiles nothing: it says what the verdicts have come to (explain.rs).
-//! Options of our own: `-fpromp-report`, `-fpromp-elements`, `-fpromp-foresee`,
+//! Options of our own: `-fpromp-report`, `-fpromp-elements`, `-fpromp-budget=P%`, `-fpromp-foresee`,
 //! `-fpromp-sdc`, `-fno-promp-runtime`, `-no-promp-rpath`.
 
 mod explain;
@@ -15,6 +15,7 @@ mod prefix;
 
 use promp_files::Scratch;
 use promp_settings::internal::{CC, CXX, FC};
+use promp_settings::save_budget::{self, Budget};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -42,6 +43,8 @@ struct Wishes {
     links: bool,
     report: bool,
     elements: bool,
+    /// What a site says of it; 0: not given.
+    budget: u32,
     foresee: bool,
     sdc: bool,
     runtime: bool,
@@ -74,8 +77,8 @@ const WITH_ARGUMENT: [&str; 22] = [
     "-Xpreprocessor",
 ];
 
-/// Splits the arguments into what they ask for and what goes to the compiler.
-fn read(args: &[OsString]) -> (Wishes, Vec<OsString>) {
+/// Splits the arguments into what they ask for and what goes to the compiler. An error is a message.
+fn read(args: &[OsString]) -> Result<(Wishes, Vec<OsString>), String> {
     let mut w = Wishes { links: true, runtime: true, rpath: true, ..Wishes::default() };
     let (mut rest, mut inputs, mut skip) = (Vec::new(), false, false);
     for a in args {
@@ -91,6 +94,11 @@ fn read(args: &[OsString]) -> (Wishes, Vec<OsString>) {
             }
             "-fpromp-elements" => {
                 w.elements = true;
+                continue;
+            }
+            o if o.strip_prefix(save_budget::OPTION).is_some_and(|v| v.is_empty() || v.starts_with('=')) => {
+                let value = &o[save_budget::OPTION.len()..];
+                w.budget = Budget::of_option(value.trim_start_matches('='))?.word();
                 continue;
             }
             "-fpromp-foresee" => {
@@ -122,7 +130,7 @@ fn read(args: &[OsString]) -> (Wishes, Vec<OsString>) {
         rest.push(a.clone());
     }
     w.links &= inputs;
-    (w, rest)
+    Ok((w, rest))
 }
 
 fn option(prefix: &str, value: &Path) -> OsString {
@@ -198,7 +206,7 @@ fn main() {
     }
     let compiler =
         std::env::var_os(d.variable).filter(|v| !v.is_empty()).unwrap_or_else(|| d.compiler.into());
-    let (w, mut rest) = read(&args);
+    let (w, mut rest) = read(&args).unwrap_or_else(|why| fail_with(d, 64, &why));
     if w.openmp {
         let mut ours = gcc::options(d, &compiler, &w);
         ours.append(&mut rest);
@@ -222,8 +230,12 @@ fn main() {
 mod tests {
     use super::*;
 
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
     fn wishes(line: &str) -> (Wishes, String) {
-        let (w, r) = read(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        let (w, r) = read(&words(line)).expect("understood");
         (w, r.iter().map(|a| a.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" "))
     }
 
@@ -238,6 +250,7 @@ mod tests {
                 links: false,
                 report: true,
                 elements: false,
+                budget: 0,
                 foresee: false,
                 sdc: false,
                 runtime: true,
@@ -253,5 +266,17 @@ mod tests {
         assert!(!wishes("-fopenmp -static a.c").0.runtime);
         let (w, r) = wishes("-no-promp-rpath -fopenmp a.c");
         assert!(!w.rpath && w.runtime && r == "-fopenmp a.c", "{w:?} {r}");
+    }
+
+    #[test]
+    fn the_last_budget_counts_and_bad_ones_are_refused() {
+        let (w, r) = wishes("-fpromp-budget=all -O2 -fpromp-budget=5% a.c");
+        assert_eq!((w.budget, &*r), (Budget::Share(0.05).word(), "-O2 a.c"));
+        for bad in ["", "=", "=5", "=-5%", "=1001%", "=x"] {
+            let why = read(&words(&format!("-c -fpromp-budget{bad} a.c"))).expect_err(bad);
+            let value = bad.trim_start_matches('=');
+            assert!(why.contains(&format!("-fpromp-budget={value}: expected 0% to 1000%")), "{bad}: {why}");
+        }
+        assert!(wishes("-fpromp-budgets=5%").1.contains("-fpromp-budgets"), "not ours");
     }
 }

@@ -5,8 +5,8 @@
 //! `promp-cc --explain`).
 
 use promp_report::numbers::{fixed, seconds};
-use promp_report::{Loop, Report, Unsafe};
-use promp_settings::save_budget::ACROSS;
+use promp_report::{Loop, Report, Stopped, Unsafe};
+use promp_settings::save_budget::{ACROSS, named, told, told_across};
 use std::fmt::Write;
 
 /// The verdicts, the best first.
@@ -163,25 +163,7 @@ fn sites(t: &mut String, r: &Report) {
     }
     for u in stopped.iter().take(MOST) {
         let s = u.stopped.as_ref().expect("looked at above");
-        let allowed = s.budget.trim_end_matches('%').parse().unwrap_or(0.0);
-        let took = match s.percent > allowed {
-            true => format!("{:.0} %", s.percent),
-            false => "too much".into(),
-        };
-        let took = match (is_private(u), s.percent > 0.0) {
-            (false, _) => {
-                let what = if is_across(u) { u.what.as_str() } else { "it" };
-                format!("{what} took {took} of the loop's time; PROMP_SAVE_BUDGET={}", s.budget)
-            }
-            (true, true) => {
-                format!(
-                    "{}; copying it would take {took} of the time; PROMP_SAVE_BUDGET={}",
-                    u.what, s.budget
-                )
-            }
-            (true, false) => u.what.clone(),
-        };
-        let _ = writeln!(t, "{:>9}  {}: {took}", seconds(u.seconds), u.at);
+        let _ = writeln!(t, "{:>9}  {}: {}", seconds(u.seconds), u.at, price(u, s));
     }
     if !marks.is_empty() {
         t.push_str(
@@ -193,18 +175,41 @@ fn sites(t: &mut String, r: &Report) {
     }
 }
 
+/// What saving at `u` took when it was given up, and what it might.
+fn price(u: &Unsafe, s: &Stopped) -> String {
+    let (allowed, budget) = (s.budget.trim_end_matches('%').parse(), named(&s.budget, s.compiled));
+    let took = match s.percent > allowed.unwrap_or(0.0) {
+        true if is_across(u) => told_across(s.percent),
+        true => told(s.percent),
+        false => "too much".into(),
+    };
+    let what = if is_across(u) { u.what.as_str() } else { "it" };
+    match (is_private(u), s.percent > 0.0) {
+        (false, false) if s.compiled => format!("{}: none is done; {budget}", u.what),
+        (false, _) => format!("{what} took {took} of the loop's time; {budget}"),
+        (true, true) => format!("{}; copying it would take {took} of the time; {budget}", u.what),
+        (true, false) => u.what.clone(),
+    }
+}
+
 /// What could be changed, what that would prove (s), and the loops; the most first.
 fn changes(r: &Report) -> Vec<(String, f64, Vec<String>)> {
     let mut all: Vec<(String, f64, Vec<String>)> = Vec::new();
     let (private, stopped): (Vec<&Unsafe>, Vec<&Unsafe>) = r.unsafe_sites.iter().partition(|u| is_private(u));
-    let dear = stopped.iter().filter_map(|u| u.stopped.as_ref()).map(|s| s.percent).fold(0.0, f64::max);
+    let sites = || stopped.iter().filter_map(|u| u.stopped.as_ref());
+    let dear = sites().map(|s| s.percent).fold(0.0, f64::max);
+    let none = sites().find(|s| s.compiled && s.percent == 0.0);
     for l in r.loops.iter().filter(|l| l.unsafe_s > 0.0) {
         let is_large = match l.verdict.as_str() {
             "idempotent" => !private.is_empty(),
             "undo" => stopped.is_empty(),
             _ => false,
         };
-        let what = if is_large { LARGE.into() } else { change(l, dear) };
+        let what = match none {
+            _ if is_large => LARGE.into(),
+            Some(s) if dear == 0.0 && l.verdict == "undo" => saving(s),
+            _ => change(l, dear),
+        };
         let entry = match all.iter_mut().find(|c| c.0 == what) {
             Some(known) => known,
             None => {
@@ -224,6 +229,11 @@ fn changes(r: &Report) -> Vec<(String, f64, Vec<String>)> {
 /// What helps where private data is not copied.
 const LARGE: &str =
     "put large private arrays on the heap, or PROMP_SAVE_BUDGET=all: copies take what they take";
+
+/// What helps where code was compiled to save nothing.
+fn saving(s: &Stopped) -> String {
+    format!("PROMP_SAVE_BUDGET=2%, or more than {}", named(&s.budget, true))
+}
 
 /// What would have the work of `l` proved; saving old values took up to `dear` percent where it stopped.
 fn change(l: &Loop, dear: f64) -> String {
@@ -265,7 +275,6 @@ fn change(l: &Loop, dear: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use promp_report::Stopped;
 
     fn one(at: &str, verdict: &str, why: &str, seconds: f64, unsafe_s: f64) -> Loop {
         Loop { at: at.into(), verdict: verdict.into(), why: why.into(), times: 1, seconds, unsafe_s }
@@ -297,7 +306,7 @@ mod tests {
                 what: "saving old values".into(),
                 times: 3,
                 seconds: 2.9,
-                stopped: Some(Stopped { percent: 31.4, budget: "5%".into() }),
+                stopped: Some(Stopped { percent: 31.4, budget: "5%".into(), compiled: false }),
             }],
             ..Report::default()
         }
@@ -328,6 +337,22 @@ mod tests {
         assert_eq!(gains[0], (4.0, &["a.c:2".to_string(), "b.c:9".into()][..]));
         assert!(all[0].0.contains("build the file with f"), "{all:?}");
         assert!(all[1].0.contains("reduction") && all[2].0.contains("PROMP_SAVE_BUDGET=35%"), "{all:?}");
+    }
+
+    #[test]
+    fn what_was_compiled_to_save_nothing_is_told_so() {
+        let mut r = report();
+        let site = &mut r.unsafe_sites[0];
+        site.stopped = Some(Stopped { percent: 0.0, budget: "0%".into(), compiled: true });
+        let t = explanation(&r);
+        assert!(t.contains("a.c:7: saving old values: none is done; -fpromp-budget=0%\n"), "{t}");
+        assert!(t.contains("PROMP_SAVE_BUDGET=2%, or more than -fpromp-budget=0% (a.c:7)"), "{t}");
+        r.unsafe_sites[0].what = ACROSS.into();
+        assert!(explanation(&r).contains(": none is done; -fpromp-budget=0%\n"));
+        r.unsafe_sites[0].stopped = Some(Stopped { percent: 1534.0, budget: "5%".into(), compiled: true });
+        let t = explanation(&r);
+        let said = "took 1500 % (to a factor of 2) of the loop's time; -fpromp-budget=5%";
+        assert!(t.contains(&format!("a.c:7: {ACROSS} {said}")), "{t}");
     }
 
     #[test]

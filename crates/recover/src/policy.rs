@@ -14,6 +14,7 @@ use crate::sys::{asm, code, lock_owners, signals::Interrupted, syscall::gettid, 
 use crate::task::Task;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
+use promp_settings::save_budget::{Budget, named, told, told_across};
 
 /// Why work in flight cannot be executed again, and what the user can do.
 #[derive(Debug)]
@@ -77,12 +78,13 @@ fn built_elsewhere(thr: &'static Thread) -> &'static str {
 
 /// The private data at the save point was not copied, which `site` says.
 fn not_copied<T>(site: &price::Site) -> Result<T, Refusal> {
-    let (what, took, budget) = (site.text(), site.percent(), crate::icv::save_budget());
+    let (what, took, (budget, _)) = (site.text(), site.percent(), site.budget());
     let price = match took {
         0.0 => String::new(),
         _ => format!(
-            ": copying it would take {took:.0} % of the time between two save points, more than \
-             PROMP_SAVE_BUDGET={budget}; PROMP_SAVE_BUDGET=all always copies"
+            ": copying it would take {} of the time between two save points, more than \
+             PROMP_SAVE_BUDGET={budget}; PROMP_SAVE_BUDGET=all always copies",
+            told(took)
         ),
     };
     let advice = format!("{what}{price}. Put large private arrays on the heap, or set PROMP_CKPT_DIR.");
@@ -122,18 +124,18 @@ fn lost(segment: &str, site: &price::Site) -> Result<(), Refusal> {
     if let Some((_, why)) = unkept.into_iter().find(|(s, _)| core::ptr::eq(site, *s)) {
         return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
     }
-    let (took, budget) = (site.percent(), crate::icv::save_budget());
-    let (why, what) = match site.is_across() {
-        true => ("work whose save points are left out", "Save points there"),
-        false => ("work whose old values are not saved", "Saving them"),
+    let (took, (budget, compiled)) = (site.percent(), site.budget());
+    let named = named(&budget.to_string(), compiled);
+    let (why, what, price) = match site.is_across() {
+        true => ("work whose save points are left out", "Save points there", told_across(took)),
+        false => ("work whose old values are not saved", "Saving them", told(took)),
     };
-    refuse(
-        why,
-        String::leak(format!(
-            "{segment}. {what} took {took:.0} % of the loop's time, more than \
-             PROMP_SAVE_BUDGET={budget}; PROMP_SAVE_BUDGET=all always saves. {NEEDS_CKPT}"
-        )),
-    )
+    let cause = match budget {
+        Budget::Share(0.0) if compiled => format!("It was built with {named}"),
+        _ => format!("{what} took {price} of the loop's time, more than {named}"),
+    };
+    let advice = format!("{segment}. {cause}; PROMP_SAVE_BUDGET=all always saves. {NEEDS_CKPT}");
+    refuse(why, String::leak(advice))
 }
 
 /// The part of the verdict that does not ask where the thread is: what would be executed again, from which

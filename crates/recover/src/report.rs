@@ -54,15 +54,13 @@ fn unsafe_sites() -> Vec<Unsafe> {
         .into_iter()
         .map(|u| {
             let (at, what) = u.text.split_once(": ").unwrap_or(("?", &u.text));
-            let stopped = u.stopped.map(|percent| Stopped { percent, budget: budget() });
+            let stopped = u.stopped.map(|s| {
+                let (budget, compiled) = s.budget;
+                Stopped { percent: s.percent, budget: budget.to_string(), compiled }
+            });
             Unsafe { at: at.into(), what: what.into(), times: u.times, seconds: u.ns as f64 * 1e-9, stopped }
         })
         .collect()
-}
-
-/// PROMP_SAVE_BUDGET.
-fn budget() -> String {
-    crate::icv::save_budget().to_string()
 }
 
 /// Loops of objects that have been unloaded, or whose destructors have run: they may run before the report is

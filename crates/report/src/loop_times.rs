@@ -44,6 +44,9 @@ pub struct Unsafe {
 pub struct Stopped {
     /// What it took, in percent of the loop's time without it.
     pub percent: f64,
-    /// PROMP_SAVE_BUDGET.
+    /// What it may take.
     pub budget: String,
+    /// It was compiled with that (-fpromp-budget); else PROMP_SAVE_BUDGET is that.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub compiled: bool,
 }

@@ -1,5 +1,5 @@
-//! PROMP_SAVE_BUDGET: the share of the program's time that saving may take, so that work can be executed
-//! again, and the price of copies that are paid from it.
+//! PROMP_SAVE_BUDGET and -fpromp-budget: the share of the program's time that saving may take, so that work
+//! can be executed again, and the price of copies that are paid from it.
 
 /// So much time of a loop tells (ticks).
 pub const ENOUGH: u64 = 150_000;
@@ -8,6 +8,31 @@ pub const DEAR: u64 = 30_000;
 
 /// What a site saves that is a loop whose iterations wait for each other (plugin/src/undo/waits.cc).
 pub const ACROSS: &str = "save points where iterations wait for each other";
+
+/// The option of promp-cc for the budget of the code that it compiles.
+pub const OPTION: &str = "-fpromp-budget";
+/// At most this is its value, in tenths of a percent.
+const MOST_TENTHS: u32 = 10_000;
+/// In a site's word the runtime counts with these bits; what the option says lies above them
+/// (plugin/src/segments/sites.cc).
+pub const COUNTED: u32 = (1 << 18) - 1;
+const UNLIMITED: u32 = u32::MAX >> COUNTED.count_ones();
+
+/// How a budget is named that the option (`compiled`) or PROMP_SAVE_BUDGET gives.
+pub fn named(budget: &str, compiled: bool) -> String {
+    format!("{}={budget}", if compiled { OPTION } else { "PROMP_SAVE_BUDGET" })
+}
+
+/// A price in percent, as it is told: two digits are as much as is known of it.
+pub fn told(percent: f64) -> String {
+    let step = 10f64.powf((percent.max(10.0).log10() - 1.0).floor());
+    format!("{:.0} %", (percent / step).round() * step)
+}
+
+/// The same of save points where iterations wait for each other: so far it is right.
+pub fn told_across(percent: f64) -> String {
+    format!("{} (to a factor of 2)", told(percent))
+}
 
 /// What PROMP_SAVE_BUDGET says.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +60,42 @@ impl Budget {
         }
         let n: f64 = v.trim_end().strip_suffix('%')?.trim_end().parse().ok()?;
         (0.0..=100.0).contains(&n).then_some(Budget::Share(n / 100.0))
+    }
+
+    /// What `-fpromp-budget=` is followed by: `5%`, `0.5%`, `250%`, `all`; what is wrong with it.
+    pub fn of_option(v: &str) -> Result<Budget, String> {
+        if v == "all" {
+            return Ok(Budget::Unlimited);
+        }
+        let tenths = v.strip_suffix('%').and_then(|n| n.parse::<f64>().ok()).map(|n| n * 10.0);
+        match tenths {
+            Some(n) if (0.0..=f64::from(MOST_TENTHS)).contains(&n) && (n - n.round()).abs() < 1e-6 => {
+                Ok(Budget::Share(n.round() / 1000.0))
+            }
+            _ => Err(format!(
+                "{OPTION}={v}: expected 0% to {}% of a loop's time, in steps of 0.1%, or all",
+                MOST_TENTHS / 10
+            )),
+        }
+    }
+
+    /// What a site of compiled code says of -fpromp-budget, above the bits that the runtime counts in
+    /// ([`COUNTED`]). The inverse of [`Budget::of_word`] for what [`Budget::of_option`] gives.
+    pub fn word(self) -> u32 {
+        let code = match self {
+            Budget::Share(share) => 1 + (share * 1000.0).round() as u32,
+            Budget::Unlimited => UNLIMITED,
+        };
+        code << COUNTED.count_ones()
+    }
+
+    /// The same, read. None: the code was compiled without it.
+    pub fn of_word(word: u32) -> Option<Budget> {
+        match word >> COUNTED.count_ones() {
+            0 => None,
+            UNLIMITED => Some(Budget::Unlimited),
+            n => Some(Budget::Share(f64::from(n - 1) / 1000.0)),
+        }
     }
 
     /// Is saving that has taken `cost` ticks of a loop worth it, where the rest has taken `time`? None: too
@@ -165,6 +226,28 @@ mod tests {
     }
 
     #[test]
+    fn options_are_understood_and_stand_in_a_sites_word() {
+        for (v, budget) in [
+            ("0%", Budget::Share(0.0)),
+            ("0.1%", Budget::Share(0.001)),
+            ("2%", Budget::DEFAULT),
+            ("33.3%", Budget::Share(0.333)),
+            ("1000%", Budget::Share(10.0)),
+            ("all", Budget::Unlimited),
+        ] {
+            assert_eq!(Budget::of_option(v), Ok(budget), "{v}");
+            let word = budget.word();
+            assert_eq!((Budget::of_word(word | COUNTED), word & COUNTED), (Some(budget), 0), "{v}");
+        }
+        assert_eq!(Budget::of_word(COUNTED), None);
+        for bad in ["", "5", "-1%", "1000.1%", "0.05%", "x%", "NaN%", "inf%", "%", "none", "ALL", "5 %"] {
+            let why = Budget::of_option(bad).expect_err(bad);
+            assert!(why.starts_with(&format!("-fpromp-budget={bad}: expected 0% to 1000%")), "{why}");
+        }
+        assert_eq!(named("5%", true), "-fpromp-budget=5%");
+    }
+
+    #[test]
     fn decided_by_what_was_measured() {
         let two = Budget::Share(0.02);
         assert_eq!(two.affords(0, ENOUGH - 1), None);
@@ -206,9 +289,18 @@ mod tests {
     }
 
     #[test]
+    fn prices_have_two_digits() {
+        let told = [0.4, 3.6, 31.4, 99.6, 156.0, 1534.0, 23_456.0].map(told);
+        assert_eq!(told, ["0 %", "4 %", "31 %", "100 %", "160 %", "1500 %", "23000 %"]);
+        assert_eq!(told_across(1534.0), "1500 % (to a factor of 2)");
+    }
+
+    #[test]
     fn the_plugin_names_its_sites_so() {
         let plugin = include_str!("../../../plugin/src/undo/waits.cc");
         assert!(plugin.contains(&format!("\"{ACROSS}\")")));
+        let sites = include_str!("../../../plugin/src/segments/sites.cc");
+        assert!(sites.contains("state | (unsigned HOST_WIDE_INT) options.budget << 32"));
     }
 
     #[test]

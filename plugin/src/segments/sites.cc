@@ -37,13 +37,20 @@ tree new_site (unsigned state, location_t where, const std::string &text)
   DECL_IGNORED_P (v) = 1;
   DECL_CONTEXT (v) = NULL_TREE;
   vec<constructor_elt, va_gc> *words = nullptr;
-  CONSTRUCTOR_APPEND_ELT (words, size_int (0), word (state));
+  // The state, and half a word in which the runtime counts below what -fpromp-budget says.
+  unsigned HOST_WIDE_INT first = state | (unsigned HOST_WIDE_INT) options.budget << 32;
+  CONSTRUCTOR_APPEND_ELT (words, size_int (0), build_int_cstu (ptr_type_node, first));
   CONSTRUCTOR_APPEND_ELT (words, size_int (1), word (0));
   CONSTRUCTOR_APPEND_ELT (words, size_int (2), word (0));
   CONSTRUCTOR_APPEND_ELT (words, size_int (3), build_string_literal (full.size () + 1, full.c_str ()));
   DECL_INITIAL (v) = build_constructor (type, words);
   varpool_node::finalize_decl (v);
   return build_fold_addr_expr (v);
+}
+
+tree new_saving_site (location_t where, const std::string &text)
+{
+  return new_site (options.elements && !options.budget ? SITE_ALWAYS : SITE_OPEN, where, text);
 }
 
 tree state_of_site (tree site)

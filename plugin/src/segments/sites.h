@@ -14,6 +14,8 @@ std::string place_of (location_t where);
 /// The address of a new site of the current function, in a state of layouts.h; `text`: "file:line: what", for
 /// messages.
 tree new_site (unsigned state, location_t where, const std::string &text);
+/// The same of saving that is paid from a budget, or done whatever it costs (-fpromp-elements alone).
+tree new_saving_site (location_t where, const std::string &text);
 /// Its state, as an expression to be read anew each time.
 tree state_of_site (tree site);
 /// Is the calling thread in a region, as far as that can be told here? Else nothing is executed again, and

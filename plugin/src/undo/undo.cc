@@ -599,7 +599,7 @@ void Undo::ask_in_front ()
     }
   for (Asked &a : asked_)
     {
-      a.site = new_site (options.elements ? SITE_ALWAYS : SITE_OPEN, a.where, "saving old values");
+      a.site = new_saving_site (a.where, "saving old values");
       tree answer = make_ssa_name (integer_type_node);
       gcall *call = ask (a.site, answer);
       edge in = loop_preheader_edge (a.around);
@@ -637,7 +637,7 @@ void Undo::ask_in_front ()
 gimple_stmt_iterator Undo::if_wanted (gimple_stmt_iterator i, gimple *stmt)
 {
   if (!site_)
-    site_ = new_site (options.elements ? SITE_ALWAYS : SITE_OPEN, gimple_location (stmt), "saving old values");
+    site_ = new_saving_site (gimple_location (stmt), "saving old values");
   tree answer = make_ssa_name (integer_type_node);
   gcall *call = ask (site_, answer);
   i = if_in_region (i);

@@ -118,8 +118,7 @@ void ask_across ()
       edge in = loop_preheader_edge (l);
       if (in->flags & EDGE_COMPLEX)
         continue;
-      tree site = new_site (options.elements ? SITE_ALWAYS : SITE_OPEN, place_of_loop (l),
-                            "save points where iterations wait for each other");
+      tree site = new_saving_site (place_of_loop (l), "save points where iterations wait for each other");
       tree flag = make_ssa_name (integer_type_node);
       gcall *call = gimple_build_call (saves_across_function (), 1, site);
       gimple_call_set_lhs (call, flag);

@@ -89,7 +89,7 @@ fn own(g: &Globals, mut line: impl FnMut(&str, String)) {
     line(settings::REPRODUCIBLE.name, u32::from(p.reproducible).to_string());
     line(settings::AFTER.name, if p.shrink { "shrink" } else { "respawn" }.into());
     line(settings::CRASHES.name, if p.takes_crashes { "runtime" } else { "program" }.into());
-    line(settings::SAVE_BUDGET.name, p.save_budget.to_string());
+    line(settings::SAVE_BUDGET.name, super::save_budget().to_string());
     line(settings::WATCHDOG.name, p.watchdog_ns.map_or("off".into(), |n| format!("{}us", n / 1000)));
     line(settings::VERBOSE.name, p.verbose.to_string());
 }

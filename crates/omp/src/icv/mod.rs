@@ -167,9 +167,14 @@ pub fn globals() -> &'static Globals {
     }
 }
 
-/// PROMP_SAVE_BUDGET; until the runtime is initialised the default.
-pub fn save_budget() -> Budget {
-    globals_if_ready().map_or(Budget::DEFAULT, |g| g.promp.save_budget)
+/// PROMP_SAVE_BUDGET, or the default.
+pub(crate) fn save_budget() -> Budget {
+    set_save_budget().unwrap_or_default()
+}
+
+/// PROMP_SAVE_BUDGET, if it is set; nothing before the runtime is initialised.
+pub(crate) fn set_save_budget() -> Option<Budget> {
+    globals_if_ready().and_then(|g| g.promp.save_budget)
 }
 
 /// The globals, if the runtime was initialised.

@@ -51,7 +51,7 @@ pub struct Settings {
     /// PROMP_CRASHES=runtime.
     pub takes_crashes: bool,
     /// PROMP_SAVE_BUDGET.
-    pub(crate) save_budget: Budget,
+    pub(crate) save_budget: Option<Budget>,
     /// PROMP_WATCHDOG in nanoseconds.
     pub watchdog_ns: Option<u64>,
     /// The silent errors of PROMP_FAULT.
@@ -81,7 +81,7 @@ impl Default for Settings {
             reproducible: false,
             shrink: false,
             takes_crashes: false,
-            save_budget: Budget::DEFAULT,
+            save_budget: None,
             watchdog_ns: None,
             silent: Vec::new(),
             report: None,
@@ -105,7 +105,7 @@ impl Settings {
         s.reproducible = from.word(&REPRODUCIBLE) == 1;
         s.shrink = from.word(&AFTER) == 1;
         s.takes_crashes = from.word(&CRASHES) == 1;
-        s.save_budget = from.value(&SAVE_BUDGET, Budget::parse).unwrap_or(s.save_budget);
+        s.save_budget = from.value(&SAVE_BUDGET, Budget::parse);
         s.watchdog_ns = from.value(&WATCHDOG, times::watchdog_ns).flatten();
         let verbose = from.value(&VERBOSE, |v| parse::number(v).filter(|&n| n <= 3));
         s.verbose = verbose.map_or(s.verbose, |n| n as u32);
@@ -149,7 +149,8 @@ mod tests {
     fn defaults_are_those_of_the_table() {
         let (said, warn, stop) = read(&crate::sys::environment_reader::defaults());
         assert!(warn.is_empty() && stop.is_empty(), "{warn:?} {stop:?}");
-        assert_eq!(format!("{said:?}"), format!("{:?}", Settings::default()));
+        let default = Settings { save_budget: Some(Budget::DEFAULT), ..Settings::default() };
+        assert_eq!(format!("{said:?}"), format!("{default:?}"));
         assert_eq!(format!("{:?}", read(&[]).0), format!("{:?}", Settings::default()));
     }
 
@@ -168,7 +169,7 @@ mod tests {
         assert!(w.is_empty() && e.is_empty(), "{w:?} {e:?}");
         assert_eq!(s.replay, Replay::Functions(vec!["main._omp_fn.*".into(), "work?".into()]));
         assert!(s.shrink);
-        assert_eq!(s.save_budget, Budget::Unlimited);
+        assert_eq!(s.save_budget, Some(Budget::Unlimited));
         assert_eq!((s.watchdog_ns, s.verbose), (Some(20_000_000), 3));
     }
 

@@ -21,6 +21,9 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> i32 {
     }
     // What the user vouches for, and what is verified, needs save points.
     let proved = proof::is_proved(thr) && !sample::is_on();
+    if site.state.load(Relaxed) == OPEN && site.saves_nothing() {
+        site.stop();
+    }
     if proved && site.has_stopped() && !tried_again(site, OPEN) {
         go_without(thr, site);
         return 0;
@@ -36,13 +39,21 @@ pub fn begin(thr: &'static Thread, site: &'static Site) -> i32 {
         _ => false,
     };
     if measured {
-        thr.gauge.across.start(core::ptr::from_ref(site).addr(), cost_clock::ticks());
+        thr.gauge.across.start(core::ptr::from_ref(site).addr(), now(thr));
     }
     1
 }
 
+/// By the clock and by the thread's calls.
+#[inline(always)]
+fn now(thr: &'static Thread) -> (u64, u32) {
+    (cost_clock::ticks(), thr.progress.load(Relaxed))
+}
+
 fn go_without(thr: &'static Thread, site: &'static Site) {
-    thr.undo.goes_without(core::ptr::from_ref(site).addr());
+    let at = core::ptr::from_ref(site).addr();
+    thr.gauge.across.start_without(at, now(thr));
+    thr.undo.goes_without(at);
     upward::lighten_across(thr, true);
     unsaved_time::begins(thr);
 }
@@ -50,7 +61,7 @@ fn go_without(thr: &'static Thread, site: &'static Site) {
 /// Waits by `wait`: that is not the loop's time.
 #[inline(always)]
 pub fn waiting(thr: &'static Thread, wait: impl FnOnce()) {
-    if !thr.gauge.across.is_on() {
+    if !thr.gauge.across.times_waits() {
         return wait();
     }
     let start = cost_clock::ticks();
@@ -58,17 +69,21 @@ pub fn waiting(thr: &'static Thread, wait: impl FnOnce()) {
     thr.gauge.across.waited(cost_clock::ticks().wrapping_sub(start));
 }
 
-/// The end of a call by which iterations wait for each other: a save point, unless these are left out.
+/// The end of a call by which iterations wait for each other: a save point, unless these are left out. Has
+/// it a light way, where that is open?
 #[inline(always)]
-pub fn point(thr: &'static Thread) {
+pub fn point(thr: &'static Thread, has_light_way: bool) {
     if thr.saving.get() {
-        save_across(thr);
+        save_across(thr, has_light_way);
     }
 }
 
 #[inline(never)]
-fn save_across(thr: &'static Thread) {
+fn save_across(thr: &'static Thread, has_light_way: bool) {
     if thr.undo.is_without() {
+        if has_light_way && thr.light.get() != 0 {
+            thr.gauge.across.counted_twice();
+        }
         // It may have been found out anew what is light.
         return upward::lighten_across(thr, true);
     }
@@ -80,14 +95,13 @@ fn save_across(thr: &'static Thread) {
     let (start, measured) = (cost_clock::ticks(), thr.gauge.across.pause());
     save_point(thr, SaveKind::After(0));
     thr.gauge.across.resume(measured);
-    let now = cost_clock::ticks();
+    let now = now(thr);
     // An interruption is not the save point's.
-    let took = now.wrapping_sub(start).min(DEAR / 8) + CALL;
-    if let Some(found) = thr.gauge.across.took(took, now)
+    let took = now.0.wrapping_sub(start).min(DEAR / 8) + CALL;
+    if let Some(found) = thr.gauge.across.took(took, measured, now)
         && let Some(site) = learn(thr, measured, found)
         && site.has_stopped()
     {
-        thr.gauge.across.pause();
         go_without(thr, site);
     }
 }
@@ -98,11 +112,21 @@ fn learn(thr: &'static Thread, measured: usize, (cost, time): (u64, u64)) -> Opt
     Some(site)
 }
 
-/// The measurement of such a loop ends here, if there is one.
+/// The measurement of such a loop ends here: there is one.
 #[cold]
 pub(super) fn settle(thr: &'static Thread) {
-    let (measured, found) = thr.gauge.across.settle(cost_clock::ticks());
-    learn(thr, measured, found);
+    let across = &thr.gauge.across;
+    if !across.is_without() {
+        let (measured, found) = across.settle(now(thr));
+        learn(thr, measured, found);
+        return;
+    }
+    let (measured, price) = across.settle_without(now(thr));
+    if let (Some(site), Some(price)) = (of_reason(measured), price)
+        && site.has_stopped()
+    {
+        site.would_take(price);
+    }
 }
 
 #[cfg(test)]

@@ -213,7 +213,7 @@ impl Gauge {
 }
 
 /// What it takes to look at the clock, in ticks.
-fn clock() -> u64 {
+pub(super) fn clock() -> u64 {
     static TAKES: AtomicU64 = AtomicU64::new(0);
     let known = TAKES.load(Relaxed);
     if known != 0 {

@@ -1,6 +1,6 @@
 //! What a logical thread saves, so that its work can be executed again: its private state, here, and old
 //! values (crates/undo); what that may cost (price.rs, site_visits.rs, across_points.rs, measured by
-//! gauge.rs, across.rs and cost_clock.rs, on a credit); and for how long it would have been in vain
+//! gauge.rs, across.rs, pace.rs and cost_clock.rs, on a credit); and for how long it would have been in vain
 //! (unsaved_time.rs). Recovery reads it once the host is gone.
 //!
 //! ## Private state at save points
@@ -19,6 +19,7 @@ pub mod across_points;
 pub(crate) mod cost_clock;
 pub(crate) mod credit;
 pub(crate) mod gauge;
+mod pace;
 pub mod price;
 pub mod proof;
 pub(crate) mod publish;

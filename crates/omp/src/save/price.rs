@@ -21,14 +21,15 @@ pub(super) use promp_layouts::{
     SITE_OPAQUE as OPAQUE, SITE_OPEN as OPEN, SITE_PRIVATE as PRIVATE, SITE_SELDOM as SELDOM,
     SITE_WAITS as WAITS,
 };
-use promp_settings::save_budget::{ACROSS, Budget, ENOUGH};
+use promp_settings::save_budget::{ACROSS, Budget, COUNTED, ENOUGH};
 
 /// What compiled code keeps for a loop, or for something that cannot be executed twice
 /// (crates/layouts/src/save_sites.rs has the layout and the states).
 #[repr(C)]
 pub struct Site {
     pub(super) state: AtomicU32,
-    /// Times that its question was answered by no since it was last tried.
+    /// Times that its question was answered by no since it was last tried ([`COUNTED`]); above these bits
+    /// what -fpromp-budget says.
     since: AtomicU32,
     cost: AtomicU64,
     time: AtomicU64,
@@ -38,8 +39,9 @@ pub struct Site {
 
 const _: () = assert!(size_of::<Site>() == 8 * promp_layouts::SITE_WORDS);
 
-/// Times until one that does not is tried again, the first time.
+/// Times until one that does not is tried again, the first time, and at most.
 const RETRY: u32 = 256;
+const RAREST: u32 = COUNTED.div_ceil(2);
 /// Save points are counted anew after so much time of all threads.
 const EPOCH: u64 = 1 << 26;
 /// What a call costs beside what it measures of itself, in ticks: its arguments, and registers that the
@@ -61,6 +63,24 @@ impl Site {
     /// One of private data that is not copied; `text` says where and how much.
     pub(super) fn of_private(text: &'static core::ffi::CStr) -> Site {
         Site { text: text.as_ptr() as usize, ..Site::new(PRIVATE) }
+    }
+
+    /// What saving may take, and whether -fpromp-budget says so. PROMP_SAVE_BUDGET has the last word.
+    pub fn budget(&self) -> (Budget, bool) {
+        match (crate::icv::set_save_budget(), Budget::of_word(self.since.load(Relaxed))) {
+            (None, Some(compiled)) => (compiled, true),
+            (set, _) => (set.unwrap_or_default(), false),
+        }
+    }
+
+    /// Was it compiled to save nothing?
+    pub(super) fn saves_nothing(&self) -> bool {
+        self.budget() == (Budget::Share(0.0), true)
+    }
+
+    /// It does not save from here on.
+    pub(super) fn stop(&self) {
+        self.state.store(if sample::is_on() { SELDOM } else { OFF }, Relaxed);
     }
 
     /// Saving would take `cost` of `time`.
@@ -109,7 +129,7 @@ impl Site {
     pub(super) fn learn(&self, added: u64, time: u64, took: u64, width: u32) {
         let cost = self.cost.fetch_add(added, Relaxed) + added;
         let time = self.time.fetch_add(time, Relaxed) + time;
-        let budget = crate::icv::save_budget();
+        let (budget, _) = self.budget();
         let credited = credit::covers(took, width, budget);
         let state = match decide(cost, time, budget) {
             OFF if credited => LENT,
@@ -158,11 +178,16 @@ pub(super) fn again(site: &Site) {
     let _ = site.state.compare_exchange(ON, OPEN, Relaxed, Relaxed);
 }
 
-/// Is it time to try a site again that does not save? Twice as rarely after each time. It gets `state`.
+/// Is it time to try a site again that does not save? Twice as rarely after each time, up to one in
+/// [`RAREST`]. It gets `state`.
 pub(super) fn tried_again(site: &Site, state: u32) -> bool {
-    let n = site.since.load(Relaxed).wrapping_add(1);
-    site.since.store(n, Relaxed);
-    if n < RETRY || !n.is_power_of_two() {
+    let word = site.since.load(Relaxed);
+    let n = match (word & COUNTED) + 1 {
+        n if n > COUNTED => RAREST,
+        n => n,
+    };
+    site.since.store(word & !COUNTED | n, Relaxed);
+    if n < RETRY || !n.is_power_of_two() || site.saves_nothing() {
         return false;
     }
     for word in [&site.cost, &site.time] {
@@ -198,6 +223,8 @@ pub(super) fn of_reason(why: usize) -> Option<&'static Site> {
 }
 
 const _: () = assert!(size_of::<Site>() == 32 && size_of::<AtomicUsize>() == 8);
+// Half a word behind the state: plugin/src/segments/sites.cc puts -fpromp-budget there.
+const _: () = assert!(core::mem::offset_of!(Site, since) == 4);
 
 #[cfg(test)]
 mod tests {
@@ -244,5 +271,19 @@ mod tests {
         let tries: Vec<u32> = (1..=4 * RETRY).filter(|_| tried_again(&site, OPEN)).collect();
         assert_eq!(tries, [RETRY, 2 * RETRY, 4 * RETRY]);
         assert_eq!((site.state.load(Relaxed), site.cost.load(Relaxed)), (OPEN, 0));
+        let rare: Vec<u32> = (1..=2 * RAREST).filter(|_| tried_again(&site, OPEN)).collect();
+        assert_eq!(rare[rare.len() - 2..], [RAREST - 4 * RETRY, 2 * RAREST - 4 * RETRY], "{rare:?}");
+    }
+
+    #[test]
+    fn a_site_counts_beside_its_budget() {
+        let site = Site::new(OFF);
+        site.since.store(Budget::Share(0.25).word(), Relaxed);
+        let tries = (1..=8 * RAREST).filter(|_| tried_again(&site, OPEN)).count();
+        // At 256 and its doubles up to RAREST, and seven times that often.
+        assert_eq!((site.budget(), tries), ((Budget::Share(0.25), true), 17));
+        site.since.store(Budget::Share(0.0).word(), Relaxed);
+        assert!(site.saves_nothing() && (1..=2 * RETRY).all(|_| !tried_again(&site, OPEN)));
+        assert!(!Site::new(OPEN).saves_nothing(), "the default");
     }
 }

@@ -40,6 +40,10 @@ fn begin_measured(thr: &'static Thread, site: &'static Site) -> i32 {
 #[inline(never)]
 fn ask(thr: &'static Thread, site: &'static Site) -> i32 {
     match site.state.load(Relaxed) {
+        OPEN if site.saves_nothing() => {
+            site.stop();
+            return ask(thr, site);
+        }
         OPEN => thr.gauge.start(site, width(thr)),
         LENT => thr.gauge.start_lent(site, width(thr)),
         ON if !thr.gauge.measures_again() => {}
@@ -99,7 +103,7 @@ pub fn point(thr: &'static Thread, site: &'static Site) {
             let now = cost_clock::ticks();
             // An interruption is not the save point's.
             let cost = now.wrapping_sub(start).min(DEAR / 8) + CALL;
-            let budget = crate::icv::save_budget();
+            let (budget, _) = site.budget();
             let credited = credit::covers(cost, width(thr), budget);
             learn_points(site, cost, now, u64::from(thr.team().size()), budget, credited);
         }

@@ -8,6 +8,7 @@
 //!
 //! Relaxed: sums that are read when the program ends.
 
+use super::across_points;
 use super::price::{Site, of_reason};
 use crate::proofs::segment_tables::{self, Verdict};
 use crate::sys::claim::claim;
@@ -18,6 +19,7 @@ use crate::team::thread::Thread;
 use crate::work::site;
 use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicU64, AtomicUsize};
+use promp_settings::save_budget::Budget;
 
 /// What a site has made unsafe, of all threads.
 struct Total {
@@ -54,8 +56,17 @@ pub struct Unsafe {
     pub times: u64,
     /// Time of all threads (ns).
     pub ns: u64,
-    /// What saving took when it was given up, in percent of the loop's time without it; if it was.
-    pub stopped: Option<f64>,
+    /// It is saving that was given up.
+    pub stopped: Option<Stopped>,
+}
+
+/// Saving that was given up.
+#[derive(Clone, Debug)]
+pub struct Stopped {
+    /// What it took, in percent of the loop's time without it.
+    pub percent: f64,
+    /// What it may take, and whether -fpromp-budget says so.
+    pub budget: (Budget, bool),
 }
 
 /// The work since `thr`'s save point cannot be executed again from here on, if that was not so before.
@@ -69,6 +80,9 @@ pub fn begins(thr: &'static Thread) {
 /// There is a new save point; the work before it was lost for the reason `why`.
 #[cold]
 pub(crate) fn ends(thr: &'static Thread, why: usize) {
+    if thr.gauge.across.is_on() {
+        across_points::settle(thr);
+    }
     let since = take(&thr.unsaved.since);
     if since != 0
         && let Some(site) = of_reason(why)
@@ -122,8 +136,13 @@ fn add(thr: &'static Thread, at: usize, since: u64, site: Option<&'static Site>)
         t.times.fetch_add(1, Relaxed);
         t.ns.fetch_add(now.saturating_sub(since), Relaxed);
         if let Some(site) = site.filter(|s| !s.is_opaque()) {
-            // The measurement goes on, or begins anew: the most counts, as bits of positive numbers.
-            t.percent.fetch_max(site.percent().to_bits(), Relaxed);
+            let percent = site.percent().to_bits();
+            if site.is_across() {
+                t.percent.store(percent, Relaxed); // the better, the more often both ways were gone
+            } else {
+                // The measurement goes on, or begins anew: the most counts, as bits of positive numbers.
+                t.percent.fetch_max(percent, Relaxed);
+            }
         }
     }
 }
@@ -165,7 +184,8 @@ fn told(t: &Total) -> Option<Unsafe> {
         "" => "?: more old values than can be kept".into(),
         text => text.into(),
     };
-    let stopped = (!site.is_opaque()).then(|| f64::from_bits(t.percent.load(Relaxed)));
+    let percent = f64::from_bits(t.percent.load(Relaxed));
+    let stopped = (!site.is_opaque()).then(|| Stopped { percent, budget: site.budget() });
     Some(Unsafe { text, times, ns, stopped })
 }
 
