@@ -1,5 +1,6 @@
 //! Sites: what compiled code keeps for a loop that saves old values, or for something that cannot be executed
-//! twice. Words of 64 bits: state, two that the runtime counts in, the address of a text ("file:line: what").
+//! twice. Words of 64 bits: the state, and in its upper half what -fpromp-budget says; two that the runtime
+//! counts in; the address of a text ("file:line: what").
 //! Compiled code reads the state; the runtime may change it at any time.
 
 /// Words of a site.
