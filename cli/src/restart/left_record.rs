@@ -8,7 +8,11 @@
 
 use super::{Identity, Terms, checkpoint_directory, identity};
 use promp_image::Directory;
-use promp_image::end_record::FILE;
+use promp_image::end_record::{Ended, FILE};
+use promp_image::state::ENDED;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::ExitStatus;
 
@@ -35,10 +39,34 @@ impl<'a> LeftRecord<'a> {
         }
         let is_its_own = |now: Identity| Some(now) != self.old;
         identity(&dir.join(FILE)).filter(|now| is_its_own(*now))?;
-        let ended = Directory::open(dir).ok()?.agree(process).unwrap_or_else(|e| {
+        let ended = agree(&Directory::open(dir).ok()?, process).unwrap_or_else(|e| {
             eprintln!("promp: {}: {e}; --resume will not know how the program has ended", dir.display());
             None
         });
         ended.map(|e| e.status)
     }
+}
+
+/// Makes the end record of a process that has ended like this say so. Another status than it has counts. By a
+/// signal the process has ended before only if somebody else has sent it: SIGKILL, of which nobody knows, or
+/// one that the process has noted. Returns what there is then.
+fn agree(d: &Directory, process: ExitStatus) -> io::Result<Option<Ended>> {
+    let Some(record) = d.ended() else { return Ok(None) };
+    match (process.code(), process.signal()) {
+        (Some(status), _) if status != record.status => {
+            let record = Ended { status, ..record };
+            record.write(&d.path).map(|()| Some(record))
+        }
+        (None, Some(signal)) if signal != libc::SIGKILL && sent_by_others(d)? != signal as u64 => {
+            d.take_end_back().map(|()| None)
+        }
+        _ => Ok(Some(record)),
+    }
+}
+
+fn sent_by_others(d: &Directory) -> io::Result<u64> {
+    let mut word = [0; 8];
+    let state = d.open_file("state").map_err(io::Error::other)?;
+    state.read_exact_at(&mut word, 8 * ENDED as u64)?;
+    Ok(u64::from_le_bytes(word) >> 32)
 }

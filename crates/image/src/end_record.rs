@@ -9,9 +9,7 @@ use std::ffi::CStr;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::ExitStatus;
 
 /// Its name.
 pub const FILE: &str = "ended";
@@ -51,39 +49,12 @@ impl Directory {
 
     /// What has ended is to go on all the same.
     pub fn take_end_back(&self) -> io::Result<()> {
-        let state = self.state(libc::O_WRONLY)?;
+        let state = open_in(self.folder(), "state".as_ref(), libc::O_WRONLY | libc::O_NOFOLLOW, 0)?;
+        let state = File::from(state);
         state.write_all_at(&[0; 8], 8 * ENDED as u64)?;
         remove_in(self.folder(), FILE.as_ref())?;
         state.sync_all()?;
         self.folder().sync_all()
-    }
-
-    /// The process that has left the end record has ended like this: makes the record say so. Another status
-    /// than it has counts. By a signal the process has ended before only if somebody else has sent it:
-    /// SIGKILL, of which nobody knows, or one that the process has noted. Returns what there is then.
-    pub fn agree(&self, process: ExitStatus) -> io::Result<Option<Ended>> {
-        let Some(record) = self.ended() else { return Ok(None) };
-        match (process.code(), process.signal()) {
-            (Some(status), _) if status != record.status => {
-                let record = Ended { status, ..record };
-                record.write(&self.path)?;
-                Ok(Some(record))
-            }
-            (None, Some(signal)) if signal != libc::SIGKILL && self.sent_by_others()? != signal as u64 => {
-                self.take_end_back().map(|()| None)
-            }
-            _ => Ok(Some(record)),
-        }
-    }
-
-    fn state(&self, how: libc::c_int) -> io::Result<File> {
-        open_in(self.folder(), "state".as_ref(), how | libc::O_NOFOLLOW, 0).map(File::from)
-    }
-
-    fn sent_by_others(&self) -> io::Result<u64> {
-        let mut word = [0; 8];
-        self.state(libc::O_RDONLY)?.read_exact_at(&mut word, 8 * ENDED as u64)?;
-        Ok(u64::from_le_bytes(word) >> 32)
     }
 }
 

@@ -213,7 +213,7 @@ impl<'a> Started<'a> {
 }
 
 /// The time, by the clock that times of files are of.
-fn coarse_now() -> u64 {
+pub fn coarse_now() -> u64 {
     // SAFETY: zeros are a value of it; the kernel writes it.
     let t = unsafe {
         let mut t: libc::timespec = core::mem::zeroed();
