@@ -82,7 +82,7 @@ pub(crate) fn shape(
         // The implementation's choice.
         Sched::Auto => Kind::Static,
         Sched::Static if crate::work::site::facts(shape.site).dealt => Kind::Static,
-        Sched::Static => return plain(),
+        _ => return plain(),
     };
     if n < 2 || shape.total < 2 || shape.ordered || shape.recompute != 0 || globals().cancellation {
         return plain();
