@@ -3,6 +3,8 @@
 
 use crate::common::draws::Draws;
 use crate::common::*;
+use promp_settings::schedules::Sched;
+use promp_settings::spec::{Kind, Loses, Sent};
 use std::path::Path;
 
 /// Outcomes of a sweep.
@@ -101,6 +103,15 @@ fn larger_teams() {
             let t = sweep_of(threads, &source, &["-DDYNAMIC=2"], &["S"], &points, regions, samples);
             assert!(t.struck > 0 && t.same > t.refused, "{k} {threads}: {t:?}");
         }
+    }
+}
+
+/// Whatever the kind: its chunks are noted before they run, and lost ones are executed again.
+#[test]
+fn each_kind_of_schedule() {
+    for kind in Sched::ALL {
+        let t = sweep("ft/runtime.c", &[], &[&(*kind as u32).to_string()], &["chunk"], 20, 10);
+        assert!(t.struck > 0 && t.refused == 0, "{kind:?}: {t:?}");
     }
 }
 
@@ -255,6 +266,26 @@ fn calls_of_libraries() {
     eprintln!("{waited:?} {crashed:?}");
     assert!(waited.refused == 0 && waited.recomputed * 4 > waited.struck, "{waited:?}");
     assert!(crashed.refused > 0, "{crashed:?}");
+}
+
+/// Whatever takes the host: it is named, and the chunk that was lost is executed again.
+#[test]
+fn each_kind_of_fault() {
+    let exe = build("ft/reduction.c", &[]);
+    let env = [("OMP_NUM_THREADS", "4"), ("PROMP_REPLAY", "assume"), ("PROMP_WATCHDOG", "60ms")];
+    let want = reference(&exe, &[], &env[..1]);
+    let takes_a_host = |k: &Kind| k.loses() != Loses::Memory && k.sent() != Sent::Process;
+    for kind in Kind::injected().filter(takes_a_host) {
+        let (mut tally, mut draws) = (Tally::default(), Draws::of(8));
+        while let Some(i) = draws.next(tally.recomputed > 0) {
+            // At a point it strikes in the runtime, where nothing is lost; at other times in the work.
+            let (word, thread) = (kind.name(), i / 2 % 4);
+            let at = [format!("region=3,thread={thread}"), format!("mtbf=200us,seed={i},count=3")];
+            let spec = format!("{word}@{}", at[i as usize % 2]);
+            one(&exe, &[], &env, &spec, &want, &mut tally);
+        }
+        assert!(tally.same > tally.refused && tally.recomputed > 0, "{kind:?}: {tally:?}");
+    }
 }
 
 /// Stops of two kinds that are under way to the same threads at the same time.

@@ -2,6 +2,7 @@
 
 use crate::common::draws::Draws;
 use crate::common::*;
+use promp_settings::{Audience, OnBad, Setting, Values};
 use std::path::Path;
 use std::process::Command;
 
@@ -123,6 +124,12 @@ fn many_threads_and_stack_sizes() {
     }
 }
 
+/// Settings of which a bad value costs a line.
+fn words_and_numbers() -> impl Iterator<Item = &'static Setting> {
+    let is_one = |s: &&Setting| matches!(s.values, Values::Words(_) | Values::Number(..));
+    promp_settings::ALL.iter().copied().filter(is_one).filter(|s| s.on_bad == OnBad::Line)
+}
+
 #[test]
 fn bad_settings_are_named_and_the_program_runs() {
     let exe = build("ft/reduction.c", &[]);
@@ -141,14 +148,12 @@ fn bad_settings_are_named_and_the_program_runs() {
         ("OMP_MAX_ACTIVE_LEVELS", "x"),
         ("GOMP_SPINCOUNT", "lots"),
         ("GOMP_CPU_AFFINITY", "a-b"),
-        ("PROMP_FT", "maybe"),
         ("PROMP_REPLAY", "a b"),
-        ("PROMP_RECOMPUTE", "guided"),
-        ("PROMP_AFTER", "later"),
-        ("PROMP_CRASHES", "never"),
         ("PROMP_WATCHDOG", "5"),
-        ("PROMP_VERBOSE", "loud"),
-    ] {
+    ]
+    .into_iter()
+    .chain(words_and_numbers().map(|s| (s.name, "perhaps")))
+    {
         let run = promp(&exe, &[], &[(name, value)]);
         assert_eq!(run.status, 0, "{name}={value}: {run:?}");
         assert!(run.err.contains(name) && run.out.starts_with("dynamic "), "{name}={value}: {}", run.err);
@@ -181,6 +186,9 @@ fn settings_are_shown() {
         &[],
         &[("OMP_DISPLAY_ENV", "verbose"), ("PROMP_REPLAY", "assume"), ("OMP_SCHEDULE", "guided,4")],
     );
+    for s in promp_settings::ALL.iter().filter(|s| s.default.is_some() && s.audience == Audience::Users) {
+        assert!(run.err.contains(&format!("  {} = '", s.name)), "{}: {}", s.name, run.err);
+    }
     for line in [
         "OPENMP DISPLAY ENVIRONMENT BEGIN",
         "OMP_SCHEDULE = 'GUIDED,4'",

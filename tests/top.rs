@@ -4,7 +4,8 @@
 
 use crate::common::*;
 use promp_report::live::{self, Cell, Header, Module, SegmentRow, Tables, ThreadRow};
-use promp_report::words::{Construct, Kind, State, Sync, schedule_code};
+use promp_report::words::{Construct, State, Sync, schedule_code};
+use promp_settings::schedules::Sched;
 use std::mem::{offset_of, size_of};
 use std::path::PathBuf;
 use std::process::{Child, Command};
@@ -85,7 +86,7 @@ impl Sleeper {
             s.put(at + offset_of!(SegmentRow, from), Sync::Region as u64);
             s.put(at + offset_of!(SegmentRow, to), Sync::Barrier as u64);
             s.put(at + offset_of!(SegmentRow, construct), Construct::Loop as u64);
-            s.put(at + offset_of!(SegmentRow, schedule), schedule_code(Kind::Dynamic, 4));
+            s.put(at + offset_of!(SegmentRow, schedule), schedule_code(Sched::Dynamic, 4));
             s.put(at + offset_of!(SegmentRow, threads), 2);
             s.put(at + offset_of!(SegmentRow, visits), 1000);
             s.put(at + offset_of!(SegmentRow, tp_ns), tp);

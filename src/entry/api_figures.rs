@@ -5,7 +5,10 @@
 use crate::icv::{globals, globals_if_ready};
 use crate::recover::report::{self, PrompStatistics};
 use crate::recover::stop;
-use crate::recover::{failure_records, inject, spec::Kind};
+use crate::recover::{
+    failure_records, inject,
+    spec::{Kind, Loses},
+};
 use crate::team::hold::guarded;
 use crate::team::thread::current;
 use core::sync::atomic::Ordering::*;
@@ -35,7 +38,7 @@ pub(crate) extern "C" fn promp_fail(thread: i32, kind: i32) -> i32 {
     let me = current();
     let team = me.team();
     let (Some(kind), Ok(num)) = (Kind::from_u32(kind as u32), u32::try_from(thread)) else { return -1 };
-    if !globals().promp.ft || num >= team.size() || kind == Kind::MemErr {
+    if !globals().promp.ft || num >= team.size() || kind.loses() == Loses::Memory {
         return -1;
     }
     stop::install_stop_signal();

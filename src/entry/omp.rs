@@ -150,13 +150,7 @@ export! {
     }
     /// Section 3.2.11. Bit 31 of the kind is the monotonic modifier.
     fn omp_set_schedule(kind: u32, chunk: i32) {
-        let k = match kind & 0x7fff_ffff {
-            1 => Sched::Static,
-            2 => Sched::Dynamic,
-            3 => Sched::Guided,
-            4 => Sched::Auto,
-            _ => return,
-        };
+        let Some(k) = Sched::from_number(u64::from(kind & 0x7fff_ffff)) else { return };
         change(|i| {
             i.sched.kind = k;
             i.sched.chunk = match k {

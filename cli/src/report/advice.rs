@@ -8,6 +8,7 @@ use super::losses::{SHORT_NS, WORTH, work_of_a_visit_ns};
 use super::picture::{Row, Times};
 use promp_report::Segment;
 use promp_report::numbers::percent;
+use promp_settings::schedules::Sched;
 
 /// Chunks that are shorter than this (ns) cost more to hand out than they should.
 const SHORT_CHUNK_NS: f64 = 5_000.0;
@@ -75,7 +76,9 @@ fn balance(r: &Row, gain: &str) -> String {
     }
     let kind = s.schedule.as_deref().unwrap_or("static");
     let now: u64 = kind.split(',').nth(1).and_then(|n| n.parse().ok()).unwrap_or(1);
-    if kind.starts_with("dynamic") || kind.starts_with("guided") {
+    let is_dealt =
+        |k: &Sched| !matches!(k, Sched::Static | Sched::Auto) && kind.split(',').next() == Some(k.word());
+    if Sched::ALL.iter().any(is_dealt) {
         let fits = chunk(each, team);
         return if now > fits {
             format!("schedule(dynamic,{fits}) in place of {kind}: smaller chunks even out the end: {gain}")

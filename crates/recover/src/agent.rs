@@ -4,7 +4,7 @@
 //! It is made with raw clone and has no libc identity: it uses raw system calls, the arena and atomics only.
 
 use super::inject;
-use super::spec::Kind;
+use super::spec::{Kind, Sent};
 use super::watchdog::Watchdog;
 use crate::ckpt::{self, credentials, keep};
 use crate::icv::{Globals, globals};
@@ -136,7 +136,7 @@ unsafe extern "C" fn main(_arg: usize) -> ! {
             let mut r = Random::new(f.seed);
             r.skip(1);
             // A process that goes on from a checkpoint goes on with the numbers, too.
-            let each = if f.kind == Kind::Die { 1 } else { 2 };
+            let each = if f.kind.sent() == Sent::Process { 1 } else { 2 };
             r.skip(inject::struck(i) * each);
             let due = now + r.exponential(mean as f64);
             random.push((i, r, due, mean as f64));
@@ -185,13 +185,15 @@ fn strike_random(i: usize, r: &mut Random) -> bool {
     let Some(f) = super::settings::get().faults.get(i) else { return false };
     let mut all = registry::threads();
     all.retain(|t| t.is_in_region() && f.thread.is_none_or(|n| t.seat.1.load(Relaxed) == n));
-    if all.is_empty() && f.kind != Kind::Die {
+    let whole = f.kind.sent() == Sent::Process;
+    if all.is_empty() && !whole {
         return false;
     }
     if inject::claim_random(i) {
-        match f.kind {
-            Kind::Die => inject::die(),
-            kind => inject::send(all[(r.number() % all.len() as u64) as usize], kind),
+        if whole {
+            inject::die();
+        } else {
+            inject::send(all[(r.number() % all.len() as u64) as usize], f.kind);
         }
     }
     true

@@ -5,7 +5,7 @@
 //! the call returns, with nothing in flight. One with a delay, or with `mtbf`, is sent by the agent,
 //! asynchronously.
 
-use super::spec::{At, Fault, Kind, POINTS};
+use super::spec::{At, Fault, Kind, Loses, POINTS, Sent};
 use super::{agent, library_calls, thread_state};
 use crate::ckpt;
 use crate::ckpt::image::state::FAULTS;
@@ -100,8 +100,8 @@ pub(crate) fn start(g: &'static Globals) {
     if !faults().is_empty() {
         observe::register(Listener { wants: POINTS_TOLD, told });
     }
-    if g.promp.watchdog_ns.is_none() && faults().iter().any(|f| f.kind == Kind::Hang) && g.promp.verbose >= 1
-    {
+    let hang = |f: &Fault| f.kind.loses() == Loses::Progress;
+    if g.promp.watchdog_ns.is_none() && faults().iter().any(hang) && g.promp.verbose >= 1 {
         say!("PROMP_FAULT asks for a hang and PROMP_WATCHDOG is off: nothing will notice it");
     }
 }
@@ -239,7 +239,7 @@ fn last_chance(thr: &'static Thread) {
 fn strike(thr: &'static Thread, i: usize, f: &Fault) {
     if f.delay_ns > 0 {
         agent::arm(thr, i, f.kind, f.delay_ns, false);
-    } else if f.kind == Kind::Die {
+    } else if f.kind.sent() == Sent::Process {
         die();
     } else {
         thr.pending.store(f.kind as u32, Relaxed);
@@ -258,10 +258,10 @@ const MARK: u64 = 0x7072_6f6d << 32;
 /// Sends a stop of the given kind to the host under `thr`. The signal carries the kind: several can be under
 /// way at once.
 pub fn send(thr: &'static Thread, kind: Kind) {
-    let sig = match kind {
-        Kind::Die => return die(),
-        Kind::Crash => libc::SIGSEGV,
-        Kind::Kill | Kind::Hang | Kind::MemErr | Kind::Ended => stop_signal(),
+    let sig = match kind.sent() {
+        Sent::Process => return die(),
+        Sent::Signal(sig) => sig,
+        Sent::Stop | Sent::Never => stop_signal(),
     };
     tgqueue(thr.host.load(Relaxed), sig, MARK | kind as u64);
 }

@@ -7,6 +7,7 @@
 use super::agent;
 use super::inject::state;
 use super::spec::Kind;
+use super::stop::is_crash;
 use crate::icv::globals;
 use crate::icv::settings::Replay;
 use crate::proofs::join;
@@ -141,7 +142,7 @@ impl<'a> Classes<'a> {
             }
             library |= code == Code::Library;
             application |= matches!(code, Code::Application | Code::Runtime);
-            if library || code == Code::Runtime || (application && kind == Kind::Crash) {
+            if library || code == Code::Runtime || (application && is_crash(&kind)) {
                 return ControlFlow::Break(());
             }
             ControlFlow::Continue(())

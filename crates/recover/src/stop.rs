@@ -9,7 +9,7 @@ use super::failure_records::{self, Recovery};
 use super::inject::state;
 use super::policy::{self, Refusal};
 use super::recover::{self, Order, Way};
-use super::spec::{Fault, Kind};
+use super::spec::{Fault, Kind, Loses, Sent};
 use super::{ending_signals, inject, library_calls, report, rollback};
 use crate::ckpt::{
     self,
@@ -47,7 +47,7 @@ pub(crate) fn install(before_the_programs: bool) -> impl Iterator<Item = i32> {
 pub(crate) fn install_at_last() {
     let p = &globals().promp;
     let left = install(p.takes_crashes).count();
-    let crash = |f: &Fault| matches!(f.kind, Kind::Crash | Kind::MemErr);
+    let crash = |f: &Fault| is_crash(&f.kind) || f.kind.loses() == Loses::Memory;
     if left > 0
         && p.verbose >= 1
         && (ckpt::keep::if_on().is_some() || super::settings::get().faults.iter().any(crash))
@@ -57,6 +57,11 @@ pub(crate) fn install_at_last() {
              PROMP_CRASHES=runtime has crashes in regions survived instead"
         );
     }
+}
+
+/// Is it sent as a crash?
+pub(crate) fn is_crash(kind: &Kind) -> bool {
+    matches!(kind.sent(), Sent::Signal(_))
 }
 
 /// Installs the stop signal's handler.
@@ -72,8 +77,9 @@ pub(crate) extern "C" fn on_signal(_sig: i32, info: *mut libc::siginfo_t, ctx: *
     let Some(kind) = (unsafe { inject::sent(info) }) else { return };
     // SAFETY: the kernel's context.
     let at = unsafe { Interrupted::from_context(ctx) };
-    let waits = thr.waits_with(kind as u32) || (kind != Kind::MemErr && library_calls::waits(thr, kind, &at));
-    if !waits && (kind != Kind::Hang || hangs(thr)) {
+    let library = || kind.loses() != Loses::Memory && library_calls::waits(thr, kind, &at);
+    let waits = thr.waits_with(kind as u32) || library();
+    if !waits && (kind.loses() != Loses::Progress || hangs(thr)) {
         lose(thr, kind, at);
     }
     // Nothing has happened yet: the program's wait must not see it.
@@ -98,9 +104,9 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
         return;
     }
     // SAFETY: the kernel's argument.
-    let injected = sent && unsafe { inject::sent(info) } == Some(Kind::Crash);
+    let injected = if sent { unsafe { inject::sent(info) }.filter(is_crash) } else { None };
     let of_keeper = || ckpt::keep::if_on().is_some_and(|k| k.hosts.is_own(gettid()));
-    if sent && !injected && (of_keeper() || ckpt::lost::are_blocked(at.mask)) {
+    if sent && injected.is_none() && (of_keeper() || ckpt::lost::are_blocked(at.mask)) {
         // SAFETY: as above.
         return unsafe { signals::leave_to_others(sig, info, ctx) };
     }
@@ -116,8 +122,8 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
         rollback::roll_back(thr, Kind::Crash);
     }
     if thr.calls_out.load(Relaxed) != 0 || thr.in_runtime.load(Relaxed) != 0 {
-        if injected {
-            thr.waits_with(Kind::Crash as u32);
+        if let Some(kind) = injected {
+            thr.waits_with(kind as u32);
         } else {
             if thr.calls_out.load(Relaxed) != 0 && !sent {
                 say!("the OMPT tool crashes in a callback (signal {sig} at {:#x})", at.pc);
@@ -126,8 +132,8 @@ pub(crate) extern "C" fn on_crash(sig: i32, info: *mut libc::siginfo_t, ctx: *mu
         }
         return;
     }
-    if injected {
-        lose(thr, Kind::Crash, at);
+    if let Some(kind) = injected {
+        lose(thr, kind, at);
     }
     if sent || globals_if_ready().is_none() {
         // kill(2) from outside: the program's own affair.
@@ -201,8 +207,8 @@ fn hang(thr: &'static Thread) -> bool {
 
 /// The thread fails in application code, with work in flight. All signals are blocked.
 fn lose(thr: &'static Thread, kind: Kind, at: Interrupted) -> ! {
-    if kind == Kind::MemErr {
-        lose_memory(thr, at.sp);
+    if kind.loses() == Loses::Memory {
+        lose_memory(thr, kind, at.sp);
     }
     match policy::verdict(thr, &at, kind) {
         Ok(()) => {
@@ -215,15 +221,11 @@ fn lose(thr: &'static Thread, kind: Kind, at: Interrupted) -> ! {
 
 /// An uncorrectable memory error: a page of the thread's working set, here of its stack, is lost. Only older
 /// content helps.
-fn lose_memory(thr: &'static Thread, sp: usize) -> ! {
+fn lose_memory(thr: &'static Thread, kind: Kind, sp: usize) -> ! {
     if !ckpt::can_roll_back() {
-        refuse(
-            thr,
-            Kind::MemErr,
-            Refusal { why: "memory whose content is lost", advice: "Set PROMP_CKPT_DIR." },
-        );
+        refuse(thr, kind, Refusal { why: "memory whose content is lost", advice: "Set PROMP_CKPT_DIR." });
     }
-    rollback::roll_back_after(thr, Kind::MemErr, || {
+    rollback::roll_back_after(thr, kind, || {
         let page = (sp & !4095) as *mut u8;
         let handler: usize;
         // SAFETY: reads the stack pointer; then destroys a page of the failed thread's stack, unless the
@@ -268,7 +270,7 @@ fn stop_idle(thr: &'static Thread, way: Way) -> ! {
         // SAFETY: the frame of the call that is returning, or the base of the activation, on this very host.
         unsafe { recover::go_on(thr, way, mask) }
     }
-    if kind == Kind::Hang {
+    if kind.loses() == Loses::Progress {
         let failed = if let (0, Way::Return { .. }) = (thr.base.load(Relaxed), way) {
             state(thr).defer_hang();
             false
@@ -285,11 +287,11 @@ fn stop_idle(thr: &'static Thread, way: Way) -> ! {
             unsafe { recover::go_on(thr, way, mask) }
         }
     }
-    if kind == Kind::MemErr {
+    if kind.loses() == Loses::Memory {
         let (Way::Return { frame: sp, .. } | Way::Enter { base: sp }) = way else {
             unreachable!("idle ways only")
         };
-        lose_memory(thr, sp);
+        lose_memory(thr, kind, sp);
     }
     leave(thr, kind, way, mask)
 }

@@ -1,6 +1,8 @@
 //! The words of reports and their numbers in the live file: kinds of synchronisation, constructs, schedules,
 //! states of threads.
 
+use promp_values::schedules::Sched;
+
 macro_rules! words {
     ($(#[$outer:meta])* $name:ident {
         $($(#[$inner:meta])* $variant:ident = $code:literal $word:literal,)*
@@ -72,20 +74,6 @@ words! {
 }
 
 words! {
-    /// How a loop is scheduled.
-    Kind {
-        /// In equal parts.
-        Static = 1 "static",
-        /// First come, first served.
-        Dynamic = 2 "dynamic",
-        /// The same with shrinking chunks.
-        Guided = 3 "guided",
-        /// The runtime's choice.
-        Auto = 4 "auto",
-    }
-}
-
-words! {
     /// What a thread is doing.
     State {
         /// No thread has this row.
@@ -108,14 +96,14 @@ words! {
 }
 
 /// A schedule as a number of the live file: the kind and the chunk size (0: none given).
-pub const fn schedule_code(kind: Kind, chunk: u64) -> u64 {
+pub const fn schedule_code(kind: Sched, chunk: u64) -> u64 {
     let most = u64::MAX >> 8;
     (if chunk < most { chunk } else { most }) << 8 | kind as u64
 }
 
 /// The words of a schedule's number: "dynamic,4"; nothing for 0 and what is not known.
 pub fn schedule_word(code: u64) -> Option<String> {
-    let kind = Kind::from_code(code & 0xff)?.word();
+    let kind = Sched::from_number(code & 0xff)?.word();
     Some(match code >> 8 {
         0 => kind.to_owned(),
         chunk => format!("{kind},{chunk}"),
@@ -135,8 +123,8 @@ mod tests {
             assert_eq!(Sync::from_code(*s as u64), Some(*s));
         }
         assert_eq!(Construct::from_code(0), None);
-        assert_eq!(schedule_word(schedule_code(Kind::Dynamic, 4)).as_deref(), Some("dynamic,4"));
-        assert_eq!(schedule_word(schedule_code(Kind::Static, 0)).as_deref(), Some("static"));
+        assert_eq!(schedule_word(schedule_code(Sched::Dynamic, 4)).as_deref(), Some("dynamic,4"));
+        assert_eq!(schedule_word(schedule_code(Sched::Static, 0)).as_deref(), Some("static"));
         assert_eq!(schedule_word(0), None);
         assert_eq!(schedule_word(200), None);
     }

@@ -1,7 +1,8 @@
 //! A live file read back, whole and damaged.
 
 use promp_report::live::*;
-use promp_report::words::{Construct, Kind, Sync, schedule_code};
+use promp_report::words::{Construct, Sync, schedule_code};
+use promp_values::schedules::Sched;
 use proptest::prelude::*;
 use std::mem::{offset_of, size_of};
 use std::sync::atomic::{AtomicU64, Ordering::*};
@@ -63,7 +64,7 @@ fn file() -> Vec<AtomicU64> {
         put(at + offset_of!(SegmentRow, begin_offset), 0x400 + s as u64);
         put(at + offset_of!(SegmentRow, from), Sync::Region as u64);
         put(at + offset_of!(SegmentRow, construct), Construct::Loop as u64);
-        put(at + offset_of!(SegmentRow, schedule), schedule_code(Kind::Dynamic, 8));
+        put(at + offset_of!(SegmentRow, schedule), schedule_code(Sched::Dynamic, 8));
     }
     for thread in 0..2 {
         for s in 0..3 {

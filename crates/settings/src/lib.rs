@@ -19,5 +19,5 @@ pub use catalogue::*;
 pub use names::unknown;
 pub use nearest_name::meant;
 pub use needs::{NEED_PROMP, asks, lacks};
-pub use promp_values::{quantities, replay_policy, save_budget, silent_faults, spec, times};
+pub use promp_values::{quantities, replay_policy, save_budget, schedules, silent_faults, spec, times};
 pub use row::{Audience, Check, Flag, Group, OnBad, Setting, Takes, Values};

@@ -1,10 +1,12 @@
-//! The tables of docs/environment.md, as the table of settings says; `make docs` writes them.
+//! The tables of docs/environment.md, as those of settings and of faults say; `make docs` writes them.
 
 use crate::internal::{self, By};
+use crate::spec::Kind;
 use crate::{ALL, Audience, Group, OnBad, Setting, Values};
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/environment.md");
-const BEGIN: &str = "<!-- made from crates/settings/src/catalogue.rs: make docs -->\n";
+const SETTINGS: &str = "<!-- made from crates/settings/src/catalogue.rs: make docs -->\n";
+const FAULTS: &str = "<!-- made from crates/values/src/fault_kinds.rs: make docs -->\n";
 const END: &str = "<!-- end -->\n";
 
 /// The version that began with most of them.
@@ -53,16 +55,28 @@ fn markdown() -> String {
     text
 }
 
+/// The kinds of faults.
+fn faults() -> String {
+    let mut text = String::from("| kind | what it does |\n|---|---|\n");
+    text.extend(Kind::injected().map(|k| format!("| {} | {} |\n", k.name(), k.text())));
+    text + "| sdc | flips a bit of a result, and has keys of its own |\n"
+}
+
+/// `page` with `text` where `begin` stands, as far as to the end there.
+fn with(page: &str, begin: &str, text: &str) -> String {
+    let (head, rest) = page.split_once(begin).expect(begin);
+    let (_, tail) = rest.split_once(END).expect(begin);
+    [head, begin, text, END, tail].concat()
+}
+
 #[test]
-fn the_document_is_the_table() {
+fn the_document_is_the_tables() {
     let now = std::fs::read_to_string(PATH).expect("docs/environment.md");
-    let (head, rest) = now.split_once(BEGIN).expect("where the tables begin");
-    let (_, tail) = rest.split_once(END).expect("where they end");
-    let want = [head, BEGIN, &markdown(), END, tail].concat();
+    let want = with(&with(&now, SETTINGS, &markdown()), FAULTS, &faults());
     if std::env::var_os(internal::WRITE_DOCS.name).is_some() {
         std::fs::write(PATH, want).expect("written");
     } else {
-        assert!(now == want, "docs/environment.md is not the table: run `make docs`");
+        assert!(now == want, "docs/environment.md is not the tables: run `make docs`");
     }
 }
 

@@ -223,6 +223,11 @@ impl Setting {
         value.trim().parse().ok().filter(|n| (least..=most).contains(n))
     }
 
+    /// The default, if it is a number.
+    pub fn default_number(&self) -> u64 {
+        self.default.and_then(|text| self.number(text)).unwrap_or(0)
+    }
+
     /// What is expected of a value: "accepted are off, on".
     pub fn expected(&self) -> String {
         match self.values {

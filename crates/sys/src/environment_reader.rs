@@ -5,7 +5,7 @@ use crate::env;
 use promp_settings::{OnBad, Setting, internal};
 
 /// What a bad value leads to.
-pub enum Bad {
+enum Bad {
     /// One line, and the default is used.
     Warn(String),
     /// The program stops with exit status 64 before it has done anything.
@@ -20,7 +20,7 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Reads through `get`; bad values are handed to `bad`.
-    pub fn new(get: &'a dyn Fn(&str) -> Option<String>, bad: &'a mut dyn FnMut(Bad)) -> Self {
+    fn new(get: &'a dyn Fn(&str) -> Option<String>, bad: &'a mut dyn FnMut(Bad)) -> Self {
         Self { get, bad }
     }
 
@@ -73,11 +73,18 @@ impl<'a> Reader<'a> {
     pub fn word(&mut self, setting: &Setting) -> usize {
         self.value(setting, |v| setting.word(v)).unwrap_or_else(|| setting.default_word())
     }
+
+    /// The number that holds: the setting's value, or the default.
+    pub fn number(&mut self, setting: &Setting) -> u64 {
+        self.value(setting, |v| setting.number(v)).unwrap_or_else(|| setting.default_number())
+    }
 }
 
-/// What `read` makes of the environment. Bad values are reported, and stop the program where they must.
+/// What `read` makes of the environment; of none, in set-user-ID programs. Bad values are reported, and stop
+/// the program where they must.
 pub fn reported<T>(read: impl FnOnce(&mut Reader) -> T) -> T {
-    read(&mut Reader::new(&env::get, &mut |bad| match bad {
+    let get = |name: &str| if env::secure() { None } else { env::get(name) };
+    read(&mut Reader::new(&get, &mut |bad| match bad {
         Bad::Warn(m) => say!("{m}"),
         Bad::Stop(m) => stop(&m),
     }))

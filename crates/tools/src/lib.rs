@@ -19,7 +19,7 @@ mod tuner_checkpoints;
 
 use crate::icv::Globals;
 use crate::sys::{env, environment_reader::reported};
-use promp_settings::{EVENTS, MONITOR, Setting};
+use promp_settings::{EVENTS, MONITOR};
 
 /// Starts the tools that the settings ask for; runs once, under the initialisation lock, before the first
 /// region.
@@ -28,12 +28,7 @@ pub fn initialise(g: &Globals) {
         return;
     }
     tuner_checkpoints::start(g);
-    counts::start(word(&EVENTS) == 1);
-    monitor::start(word(&MONITOR));
+    counts::start(reported(|from| from.word(&EVENTS)) == 1);
+    monitor::start(reported(|from| from.word(&MONITOR)));
     ompt::start();
-}
-
-/// The number of the word that `setting` says; of the default, with a complaint, if it says something else.
-fn word(setting: &Setting) -> usize {
-    reported(|from| from.word(setting))
 }

@@ -29,7 +29,7 @@ pub fn stack_size(s: &str) -> Option<usize> {
 }
 
 /// A duration with its unit (`250us`, `20ms`, `1.5s`, `3m`, `2h`; also `ns`), in nanoseconds.
-pub fn duration_ns(s: &str) -> Option<u64> {
+pub(crate) fn duration_ns(s: &str) -> Option<u64> {
     let s = s.trim();
     let split = s.find(|c: char| c.is_ascii_alphabetic())?;
     let (value, unit) = s.split_at(split);

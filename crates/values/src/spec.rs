@@ -5,47 +5,9 @@
 //! fault = kind [ "@" key "=" value { "," key "=" value } ]
 //! ```
 
+pub use crate::fault_kinds::{Kind, Loses, Sent};
 use crate::pairs::{Pair, pairs};
 use crate::{quantities, silent_faults};
-
-/// What happens to the thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Kind {
-    /// Its host stops at once and for good.
-    Kill = 1,
-    /// It raises SIGSEGV.
-    Crash = 2,
-    /// It stops making progress.
-    Hang = 3,
-    /// A page of its working set becomes unreadable (needs checkpoints).
-    MemErr = 4,
-    /// The whole process gets SIGKILL.
-    Die = 5,
-    /// Its host has really ended: nothing that can be asked for.
-    Ended = 6,
-}
-
-impl Kind {
-    /// The word of the specification language.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Kill => "kill",
-            Kind::Crash => "crash",
-            Kind::Hang => "hang",
-            Kind::MemErr => "memerr",
-            Kind::Die => "die",
-            Kind::Ended => "ended",
-        }
-    }
-    /// Those that can be asked for.
-    const ALL: [Kind; 5] = [Kind::Kill, Kind::Crash, Kind::Hang, Kind::MemErr, Kind::Die];
-
-    /// The kind with this number.
-    pub fn from_u32(n: u32) -> Option<Kind> {
-        Self::ALL.into_iter().find(|k| *k as u32 == n)
-    }
-}
 
 /// The points at which a fault can strike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,8 +75,10 @@ fn fault(text: &str) -> Result<Fault, String> {
         Some((k, rest)) => (k.trim(), Some(rest)),
         None => (text, None),
     };
-    let unknown = || format!("unknown kind \"{kind}\"; accepted are kill, crash, hang, memerr, die, sdc");
-    let kind = Kind::ALL.into_iter().find(|k| k.name() == kind).ok_or_else(unknown)?;
+    let Some(kind) = Kind::from_word(kind) else {
+        let all: Vec<&str> = Kind::injected().map(Kind::name).collect();
+        return Err(format!("unknown kind \"{kind}\"; accepted are {}, sdc", all.join(", ")));
+    };
     let mut f = Fault {
         kind,
         thread: None,

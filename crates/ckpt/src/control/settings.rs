@@ -96,7 +96,6 @@ impl Settings {
         let mtbf = from.value(&MTBF, times::duration_ns);
         let (interval_ns, auto_mtbf_ns) = Self::interval(from, mtbf);
         let files = from.value(&CKPT_FILES, quantities::stack_size);
-        let keep = from.value(&CKPT_KEEP, |v| CKPT_KEEP.number(v));
         let mut s = Self {
             interval_ns,
             auto_mtbf_ns,
@@ -109,7 +108,7 @@ impl Settings {
             in_serial: from.word(&CKPT_WHERE) == 1,
             contained: from.word(&CKPT_SELF_CONTAINED) == 1,
             level: from.value(&CKPT_CPU, Level::parse),
-            keep: keep.unwrap_or(1) as usize,
+            keep: from.number(&CKPT_KEEP) as usize,
             files: files.map_or(FILES, |bytes| bytes as u64),
             on_signal: from.parsed(&ON_SIGNAL, OnSignal::parse).unwrap_or_default(),
             verbose,

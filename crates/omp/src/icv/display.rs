@@ -1,15 +1,21 @@
 //! OMP_DISPLAY_ENV and `omp_display_env`: the ICVs on stderr, in the form of OpenMP 5.1, section 6.12.
 
-use super::settings::Replay;
 use super::{Globals, RunSched};
-use promp_settings as settings;
+use crate::sys::env;
+use promp_settings::{ALL, Audience, Setting};
 use std::fmt::Write;
 
 /// A schedule as OMP_SCHEDULE would have it.
 fn schedule(s: RunSched) -> String {
-    let kind = format!("{:?}", s.kind).to_uppercase();
+    let kind = s.kind.word().to_uppercase();
     let prefix = if s.monotonic && s.kind != super::Sched::Static { "MONOTONIC:" } else { "" };
     if s.chunk > 1 { format!("{prefix}{kind},{}", s.chunk) } else { format!("{prefix}{kind}") }
+}
+
+/// What holds of our own: what is set, if it is a value, or the default, if there is one.
+fn held(setting: &Setting) -> Option<String> {
+    let set = if env::secure() { None } else { env::get(setting.name) };
+    set.filter(|v| setting.check(v).is_ok()).or(setting.default.map(str::to_owned))
 }
 
 /// The whole text. `default_device`: the ICV, as far as it is known.
@@ -60,36 +66,18 @@ pub fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
     line("OMP_MAX_TASK_PRIORITY", g.max_task_priority.to_string());
     line("OMP_DISPLAY_AFFINITY", yes(g.display_affinity).into());
     line("OMP_AFFINITY_FORMAT", g.affinity_format.clone());
-    line("OMP_ALLOCATOR", crate::sys::env::get("OMP_ALLOCATOR").unwrap_or_else(|| i.allocator.to_string()));
+    line("OMP_ALLOCATOR", env::get("OMP_ALLOCATOR").unwrap_or_else(|| i.allocator.to_string()));
     line("OMP_TARGET_OFFLOAD", ["DEFAULT", "MANDATORY", "DISABLED"][g.target_offload as usize].into());
     if verbose {
         line("GOMP_CPU_AFFINITY", g.places_text.clone().unwrap_or_default());
         line("GOMP_STACKSIZE", g.stack_size.to_string());
         line("GOMP_SPINCOUNT", g.spin_count.map_or("".into(), |n| n.to_string()));
     }
-    own(g, line);
+    for setting in ALL.iter().filter(|s| s.audience == Audience::Users) {
+        if let Some(value) = held(setting) {
+            line(setting.name, value);
+        }
+    }
     t.push_str("OPENMP DISPLAY ENVIRONMENT END\n");
     t
-}
-
-/// The settings of this implementation's.
-fn own(g: &Globals, mut line: impl FnMut(&str, String)) {
-    let p = &g.promp;
-    line(settings::FT.name, if p.ft { "on" } else { "off" }.into());
-    line(
-        settings::REPLAY.name,
-        match &p.replay {
-            Replay::Proven => "proven".into(),
-            Replay::Assume => "assume".into(),
-            Replay::Never => "never".into(),
-            Replay::Functions(f) => f.join(","),
-        },
-    );
-    line(settings::RECOMPUTE.name, format!("{:?}", p.recompute).to_lowercase());
-    line(settings::REPRODUCIBLE.name, u32::from(p.reproducible).to_string());
-    line(settings::AFTER.name, if p.shrink { "shrink" } else { "respawn" }.into());
-    line(settings::CRASHES.name, if p.takes_crashes { "runtime" } else { "program" }.into());
-    line(settings::SAVE_BUDGET.name, super::save_budget().to_string());
-    line(settings::WATCHDOG.name, p.watchdog_ns.map_or("off".into(), |n| format!("{}us", n / 1000)));
-    line(settings::VERBOSE.name, p.verbose.to_string());
 }

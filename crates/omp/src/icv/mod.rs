@@ -13,6 +13,7 @@ pub mod silent;
 pub mod tuner_settings;
 
 pub use promp_settings::devices;
+pub use promp_settings::schedules::Sched;
 /// By this name for all who have settings of OpenMP.
 pub use promp_sys::environment_reader as read;
 
@@ -30,20 +31,6 @@ pub const UNDECIDED_DEVICE: i32 = i32::MIN;
 pub const DEFAULT_DEVICE: i32 = -5;
 /// `omp_invalid_device`.
 pub const INVALID_DEVICE: i32 = -4;
-
-/// Schedule kinds, with the ABI's numbers (`omp_sched_t`; also the `sched` argument of `GOMP_loop_start`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u32)]
-pub enum Sched {
-    /// In blocks decided at the start.
-    Static = 1,
-    /// First come, first served.
-    Dynamic = 2,
-    /// As dynamic, with shrinking chunks.
-    Guided = 3,
-    /// The implementation's choice: static.
-    Auto = 4,
-}
 
 /// The run-sched ICV.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -38,13 +38,10 @@ pub(crate) fn schedule(s: &str) -> Option<RunSched> {
         Some((k, c)) => (k.trim(), Some(number(c).filter(|&n| n <= i32::MAX as u64)?)),
         None => (rest, None),
     };
-    let kind = match kind.to_ascii_lowercase().as_str() {
-        "static" => Sched::Static,
-        "dynamic" => Sched::Dynamic,
-        "guided" => Sched::Guided,
-        "auto" if chunk.is_none() => Sched::Auto,
-        _ => return None,
-    };
+    let kind = *Sched::ALL.iter().find(|k| k.word().eq_ignore_ascii_case(kind))?;
+    if kind == Sched::Auto && chunk.is_some() {
+        return None;
+    }
     let monotonic = match modifier.map(str::to_ascii_lowercase).as_deref() {
         None => kind == Sched::Static,
         Some("monotonic") => true,

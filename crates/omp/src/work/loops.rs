@@ -50,7 +50,7 @@ impl Maker for Plain<'_> {
             return 0;
         }
         let most = match shape.sched {
-            Sched::Guided => guided_size(self.team, shape, shape.total),
+            Sched::Guided => size(Sched::Guided, shape, self.team, shape.total),
             _ => shape.chunk,
         };
         let n = most.min(shape.total);
@@ -175,15 +175,15 @@ fn noted(m: &'static Member, shape: &Shape, r: Range) -> Light {
     Light::Chunk(lo, hi)
 }
 
-/// How many iterations a chunk of a guided loop has where `left` are left.
+/// How many iterations a chunk of a loop of this kind has where `left` are left.
 #[inline(always)]
-fn guided_size(team: &Team, shape: &Shape, left: u64) -> u64 {
-    left.div_ceil(u64::from(team.size())).max(shape.chunk)
+fn size(kind: Sched, shape: &Shape, team: &Team, left: u64) -> u64 {
+    kind.size(left, shape.total, shape.chunk, team.size().into()).unwrap_or(shape.chunk)
 }
 
 #[inline(always)]
 fn guided(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range> {
-    s.dispenser.take_sized(shape.total, |left| guided_size(m.team(), shape, left))
+    s.dispenser.take_sized(shape.total, |left| size(Sched::Guided, shape, m.team(), left))
 }
 
 /// The next chunk from the thread's own batch, if there is nothing else to think of. There is no save point.
@@ -294,7 +294,7 @@ fn of_other(m: &'static Member, s: &'static Share, shape: &Shape, n: u64) -> Opt
         Sched::Static if shape.fragments <= 1 => static_chunk(m, shape, n),
         Sched::Static => fragment(m, shape, n),
         Sched::Auto => tune::next(m, s, shape),
-        Sched::Dynamic | Sched::Guided => s.dispenser.take_sized(shape.total, |_| shape.chunk),
+        kind => s.dispenser.take_sized(shape.total, |left| size(kind, shape, m.team(), left)),
     }
 }
 

@@ -124,7 +124,7 @@ fn shape(team: &'static Team, want: &Want, facts: Facts, recomputes: bool) -> Sh
         // A thread that has found nothing may ask three times more, where something was lost.
         Sched::Dynamic => !quick && fits(shape.total, shape.chunk, n, 4),
         Sched::Guided => true,
-        Sched::Static | Sched::Auto => false,
+        _ => false,
     };
     Shape { quick, singly: singly && !ordered && !globals().cancellation, ..shape }
 }

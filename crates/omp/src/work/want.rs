@@ -10,7 +10,7 @@ pub(super) mod how {
     /// A loop whose iterations wait for earlier ones.
     pub(in crate::work) const DOACROSS: u32 = 2;
     pub(in crate::work) const SECTIONS: u32 = 4;
-    /// Where the schedule's kind is.
+    /// Where the schedule's kind is: four bits.
     pub(in crate::work) const SCHED: u32 = 4;
     pub(in crate::work) const MONOTONIC: u32 = 1 << 8;
     pub(in crate::work) const ORDERED: u32 = 1 << 9;
@@ -82,13 +82,8 @@ impl Want {
     }
 
     pub(super) fn schedule(&self) -> Schedule {
-        let kind = match self.how >> how::SCHED & 7 {
-            1 => Sched::Static,
-            2 => Sched::Dynamic,
-            3 => Sched::Guided,
-            _ => Sched::Auto,
-        };
-        Schedule { kind, chunk: self.chunk, monotonic: self.is(how::MONOTONIC) }
+        let kind = Sched::from_number(u64::from(self.how >> how::SCHED & 15));
+        Schedule { kind: kind.unwrap_or(Sched::Auto), chunk: self.chunk, monotonic: self.is(how::MONOTONIC) }
     }
 
     /// With how many threads, how.

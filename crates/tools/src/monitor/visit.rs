@@ -7,6 +7,7 @@ use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
 use promp_report::live::{CellRead, SegmentRow};
 use promp_report::words::{self, State, Sync};
+use promp_settings::schedules::Sched;
 
 /// States that a thread can be in: their numbers are below this.
 const STATES: usize = 8;
@@ -14,9 +15,6 @@ const _: () = assert!(State::ALL.len() == STATES);
 
 /// What the moments differ by at which the two clocks are read.
 const READINGS_NS: u64 = 1_000;
-
-/// `omp_sched_guided`.
-const GUIDED: u8 = 3;
 
 /// A visit in progress. Times are in stamps (clock.rs) where they are not in nanoseconds.
 #[derive(Clone, Copy)]
@@ -165,10 +163,12 @@ impl Visit {
     pub(super) fn begin_work(&mut self, work: Work, c: Construct, taken: u64, threads: u32) {
         self.work = Some(work);
         self.taken = taken;
+        let kind = Sched::from_number(c.schedule.into());
         // In chunks of one size they can be counted; else they are taken for dealt out evenly.
-        self.dealt = (c.total, if c.schedule == GUIDED { 0 } else { c.chunk }, threads);
+        let differ = kind.and_then(|k| k.size(1, 1, 1, 1)).is_some();
+        self.dealt = (c.total, if differ { 0 } else { c.chunk }, threads);
         if work == Work::Loop
-            && let Some(kind) = words::Kind::from_code(c.schedule.into())
+            && let Some(kind) = kind
         {
             self.schedule = words::schedule_code(kind, c.chunk);
         }

@@ -72,6 +72,7 @@ fn changeable(given: Schedule, site: usize, in_order: bool) -> Option<Kind> {
         // The implementation's choice.
         Sched::Auto => Some(Kind::Static),
         Sched::Static => crate::work::site::facts(site).dealt.then_some(Kind::Static),
+        _ => None,
     }
 }
 
