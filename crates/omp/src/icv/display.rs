@@ -18,6 +18,11 @@ fn held(setting: &Setting) -> Option<String> {
     set.filter(|v| setting.check(v).is_ok()).or(setting.default.map(str::to_owned))
 }
 
+/// A place as OMP_PLACES would have it.
+fn place(cpus: &[u32]) -> String {
+    format!("{{{}}}", cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(","))
+}
+
 /// The whole text. `default_device`: the ICV, as far as it is known.
 pub fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
     let i = &g.initial.get();
@@ -46,15 +51,7 @@ pub fn text(g: &Globals, verbose: bool, default_device: i32) -> String {
             join(g.bind_list.iter().map(|b| format!("{b:?}").to_uppercase()).collect())
         },
     );
-    line(
-        "OMP_PLACES",
-        join(
-            g.places
-                .iter()
-                .map(|p| format!("{{{}}}", join(p.iter().map(u32::to_string).collect())))
-                .collect(),
-        ),
-    );
+    line("OMP_PLACES", join(g.places.iter().map(|p| place(p)).collect()));
     line("OMP_STACKSIZE", g.stack_size.to_string());
     line("OMP_WAIT_POLICY", if g.wait_active == Some(true) { "ACTIVE" } else { "PASSIVE" }.into());
     line("OMP_THREAD_LIMIT", i.thread_limit.to_string());

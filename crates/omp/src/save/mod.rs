@@ -16,6 +16,7 @@
 
 pub(crate) mod across;
 pub mod across_points;
+mod copy_price;
 pub(crate) mod cost_clock;
 pub(crate) mod credit;
 pub(crate) mod gauge;
@@ -38,9 +39,9 @@ use crate::team::cpus::cpus;
 use crate::team::thread::Thread;
 use crate::work::site;
 use crate::{icv, recovery, upward};
+use copy_price::{NotCopied, SMALL};
 use core::sync::atomic::Ordering::Relaxed;
 use price::Site;
-use promp_settings::save_budget::{NotCopied, SMALL};
 use std::ffi::CString;
 
 /// A save point: the current runtime call, which goes on as `kind` says.

@@ -1,11 +1,11 @@
 //! Saved private state: two buffers, of which one is published (publish.rs). Where it is copied, and when:
 //! mod.rs.
 
+use super::copy_price::Price;
 use super::publish::Turn;
 use crate::sys::fp_control::FpControl;
 use crate::sys::own::Own;
 use crate::sys::{asm, stack_copy};
-use promp_settings::save_budget::Price;
 
 /// How to go on from a save point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]

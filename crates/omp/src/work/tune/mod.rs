@@ -71,7 +71,7 @@ fn changeable(given: Schedule, site: usize, in_order: bool) -> Option<Kind> {
         Sched::Guided => Some(Kind::Guided),
         // The implementation's choice.
         Sched::Auto => Some(Kind::Static),
-        Sched::Static => crate::work::site::facts(site).dealt.then_some(Kind::Static),
+        Sched::Static if crate::work::site::facts(site).dealt => Some(Kind::Static),
         _ => None,
     }
 }
