@@ -21,7 +21,10 @@ int main(int argc, char **argv) {
     int *where = malloc(n * sizeof *where);
     long *count = calloc(n, sizeof *count), sum = 0;
     for (int i = 0; i < n; i++) where[i] = i ^ 37;
-    for (int r = 1; r <= regions; r++) first(count, where, n, r), second(count, where, n, r);
+    for (int r = 1; r <= regions; r++) {
+        first(count, where, n / 16, r);
+        for (int k = 0; k < 20; k++) second(count, where, n, k);
+    }
     for (int i = 0; i < n; i++) sum += count[i] * (i % 7);
     printf("%ld\n", sum);
 }

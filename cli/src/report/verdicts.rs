@@ -351,7 +351,7 @@ mod tests {
         assert!(explanation(&r).contains(": none is done; -fpromp-budget=0%\n"));
         r.unsafe_sites[0].stopped = Some(Stopped { percent: 1534.0, budget: "5%".into(), compiled: true });
         let t = explanation(&r);
-        let said = "took 1500 % (to a factor of 2) of the loop's time; -fpromp-budget=5%";
+        let said = "took 1500 % (to a factor of 3) of the loop's time; -fpromp-budget=5%";
         assert!(t.contains(&format!("a.c:7: {ACROSS} {said}")), "{t}");
     }
 

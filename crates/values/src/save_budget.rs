@@ -31,7 +31,7 @@ pub fn told(percent: f64) -> String {
 
 /// The same of save points where iterations wait for each other: so far it is right.
 pub fn told_across(percent: f64) -> String {
-    format!("{} (to a factor of 2)", told(percent))
+    format!("{} (to a factor of 3)", told(percent))
 }
 
 /// What PROMP_SAVE_BUDGET says.
@@ -171,7 +171,7 @@ mod tests {
     fn prices_have_two_digits() {
         let told = [0.4, 3.6, 31.4, 99.6, 156.0, 1534.0, 23_456.0].map(told);
         assert_eq!(told, ["0 %", "4 %", "31 %", "100 %", "160 %", "1500 %", "23000 %"]);
-        assert_eq!(told_across(1534.0), "1500 % (to a factor of 2)");
+        assert_eq!(told_across(1534.0), "1500 % (to a factor of 3)");
     }
 
     #[test]
