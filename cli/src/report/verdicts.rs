@@ -6,7 +6,7 @@
 
 use promp_report::numbers::{fixed, seconds};
 use promp_report::{Loop, Report, Stopped, Unsafe};
-use promp_settings::save_budget::{ACROSS, named, told, told_across};
+use promp_settings::save_budget::{ACROSS, named, told};
 use std::fmt::Write;
 
 /// The verdicts, the best first.
@@ -179,8 +179,7 @@ fn sites(t: &mut String, r: &Report) {
 fn price(u: &Unsafe, s: &Stopped) -> String {
     let (allowed, budget) = (s.budget.trim_end_matches('%').parse(), named(&s.budget, s.compiled));
     let took = match s.percent > allowed.unwrap_or(0.0) {
-        true if is_across(u) => told_across(s.percent),
-        true => told(s.percent),
+        true => told(s.percent, is_across(u)),
         false => "too much".into(),
     };
     let what = if is_across(u) { u.what.as_str() } else { "it" };

@@ -228,7 +228,7 @@ mod tests {
         fuzzy.more = 2;
         kinds.push(fuzzy);
         let mut seen = 0;
-        for op in OPS {
+        for op in (0..).map_while(Op::of) {
             for (x, y) in kinds.iter().flat_map(|x| kinds.iter().map(move |y| (*x, *y))) {
                 for t in
                     [INT, UNSIGNED, SIZE, Type { bits: 64, signed: true }, Type { bits: 8, signed: false }]

@@ -14,7 +14,7 @@ use crate::sys::{asm, code, lock_owners, signals::Interrupted, syscall::gettid, 
 use crate::task::Task;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
-use promp_settings::save_budget::{Budget, named, told, told_across};
+use promp_settings::save_budget::{Budget, named, told};
 
 /// Why work in flight cannot be executed again, and what the user can do.
 #[derive(Debug)]
@@ -84,7 +84,7 @@ fn not_copied<T>(site: &price::Site) -> Result<T, Refusal> {
         _ => format!(
             ": copying it would take {} of the time between two save points, more than \
              PROMP_SAVE_BUDGET={budget}; PROMP_SAVE_BUDGET=all always copies",
-            told(took)
+            told(took, false)
         ),
     };
     let advice = format!("{what}{price}. Put large private arrays on the heap, or set PROMP_CKPT_DIR.");
@@ -127,8 +127,8 @@ fn lost(segment: &str, site: &price::Site) -> Result<(), Refusal> {
     let (took, (budget, compiled)) = (site.percent(), site.budget());
     let named = named(&budget.to_string(), compiled);
     let (why, what, price) = match site.is_across() {
-        true => ("work whose save points are left out", "Save points there", told_across(took)),
-        false => ("work whose old values are not saved", "Saving them", told(took)),
+        true => ("work whose save points are left out", "Save points there", told(took, true)),
+        false => ("work whose old values are not saved", "Saving them", told(took, false)),
     };
     let cause = match budget {
         Budget::Share(0.0) if compiled => format!("It was built with {named}"),

@@ -23,15 +23,11 @@ pub fn named(budget: &str, compiled: bool) -> String {
     format!("{}={budget}", if compiled { OPTION } else { "PROMP_SAVE_BUDGET" })
 }
 
-/// A price in percent, as it is told: two digits are as much as is known of it.
-pub fn told(percent: f64) -> String {
+/// A price in percent, as it is told: two digits are as much as is known of it, and of save points where
+/// iterations wait for each other (`across`) less.
+pub fn told(percent: f64, across: bool) -> String {
     let step = 10f64.powf((percent.max(10.0).log10() - 1.0).floor());
-    format!("{:.0} %", (percent / step).round() * step)
-}
-
-/// The same of save points where iterations wait for each other: so far it is right.
-pub fn told_across(percent: f64) -> String {
-    format!("{} (to a factor of 3)", told(percent))
+    format!("{:.0} %{}", (percent / step).round() * step, if across { " (to a factor of 3)" } else { "" })
 }
 
 /// What PROMP_SAVE_BUDGET says.
@@ -169,9 +165,9 @@ mod tests {
 
     #[test]
     fn prices_have_two_digits() {
-        let told = [0.4, 3.6, 31.4, 99.6, 156.0, 1534.0, 23_456.0].map(told);
+        let told = [0.4, 3.6, 31.4, 99.6, 156.0, 1534.0, 23_456.0].map(|p| told(p, false));
         assert_eq!(told, ["0 %", "4 %", "31 %", "100 %", "160 %", "1500 %", "23000 %"]);
-        assert_eq!(told_across(1534.0), "1500 % (to a factor of 3)");
+        assert_eq!(super::told(1534.0, true), "1500 % (to a factor of 3)");
     }
 
     #[test]

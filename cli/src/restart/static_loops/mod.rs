@@ -137,11 +137,11 @@ fn sections<'a>(file: &ElfFile64<'a, Endianness>, code: &mut Code64<'a>) -> Vec<
     linkage
 }
 
-/// Calls of the routines, by where they return to: for n, and for t. An error: one is used otherwise.
-fn calls(
-    code: &Code64,
-    linkage: &[u64],
-) -> Result<(Vec<(u64, &'static str)>, BTreeMap<u64, &'static str>), Uses> {
+/// Calls of the routines, by where they return to: for n, and for t.
+type Calls = (Vec<(u64, &'static str)>, BTreeMap<u64, &'static str>);
+
+/// All of them. An error: one is used otherwise.
+fn calls(code: &Code64, linkage: &[u64]) -> Result<Calls, Uses> {
     let (mut sizes, mut others) = (Vec::new(), BTreeMap::new());
     for (start, data) in code.sections.iter().filter(|(s, _)| !linkage.contains(s)) {
         // What a stub of promp-cc's does under another runtime: `cmp [shown], 0; je 1f; jmp [shown]; 1: jmp
