@@ -18,7 +18,7 @@ build:
 
 # The GCC plugin behind promp-cc, promp-c++ and promp-fc. Without the compiler's plugin headers it is left out, with a message.
 plugin: build
-	@if [ -e "$$(gcc -print-file-name=plugin)/include/gcc-plugin.h" ]; then $(MAKE) -s -C plugin; \
+	@if [ -e "$$(gcc -print-file-name=plugin)/include/gcc-plugin.h" ]; then $(MAKE) -s $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(shell nproc)) -C plugin; \
 	else echo "plugin: no headers for GCC plugins (Debian: gcc-$$(gcc -dumpversion)-plugin-dev): promp-cc is left out" >&2; fi
 
 setup:
