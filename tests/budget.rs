@@ -22,8 +22,8 @@ fn built(cc: &Path, exe: &str, first: &[&str], second: &[&str]) -> PathBuf {
         tool_in(&dir(), cc, &[&["-O2", "-fopenmp", "-c", &define, "-o", &to, &file], options].concat());
     }
     let objects = ["FIRST", "SECOND", "MAIN"].map(object);
-    let args = ["-fopenmp", "-fno-promp-runtime", "-o", exe, &objects[0], &objects[1], &objects[2]];
-    tool_in(&dir(), cc, &args);
+    let own = if cc == Path::new("gcc") { &[][..] } else { &["-fno-promp-runtime"] };
+    tool_in(&dir(), cc, &[&["-fopenmp", "-o", exe, &objects[0], &objects[1], &objects[2]], own].concat());
     dir().join(exe)
 }
 

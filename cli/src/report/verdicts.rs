@@ -6,6 +6,7 @@
 
 use promp_report::numbers::{fixed, seconds};
 use promp_report::{Loop, Report, Stopped, Unsafe};
+use promp_settings::SAVE_BUDGET;
 use promp_settings::save_budget::{ACROSS, named, told};
 use std::fmt::Write;
 
@@ -177,7 +178,8 @@ fn sites(t: &mut String, r: &Report) {
 
 /// What saving at `u` took when it was given up, and what it might.
 fn price(u: &Unsafe, s: &Stopped) -> String {
-    let (allowed, budget) = (s.budget.trim_end_matches('%').parse(), named(&s.budget, s.compiled));
+    let (allowed, budget) =
+        (s.budget.trim_end_matches('%').parse(), named(&s.budget, s.compiled, SAVE_BUDGET.name));
     let took = match s.percent > allowed.unwrap_or(0.0) {
         true => told(s.percent, is_across(u)),
         false => "too much".into(),
@@ -231,7 +233,7 @@ const LARGE: &str =
 
 /// What helps where code was compiled to save nothing.
 fn saving(s: &Stopped) -> String {
-    format!("PROMP_SAVE_BUDGET=2%, or more than {}", named(&s.budget, true))
+    format!("PROMP_SAVE_BUDGET=2%, or more than {}", named(&s.budget, true, SAVE_BUDGET.name))
 }
 
 /// What would have the work of `l` proved; saving old values took up to `dear` percent where it stopped.

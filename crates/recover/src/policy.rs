@@ -125,7 +125,7 @@ fn lost(segment: &str, site: &price::Site) -> Result<(), Refusal> {
         return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
     }
     let (took, (budget, compiled)) = (site.percent(), site.budget());
-    let named = named(&budget.to_string(), compiled);
+    let named = named(&budget.to_string(), compiled, promp_settings::SAVE_BUDGET.name);
     let (why, what, price) = match site.is_across() {
         true => ("work whose save points are left out", "Save points there", told(took, true)),
         false => ("work whose old values are not saved", "Saving them", told(took, false)),

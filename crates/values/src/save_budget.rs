@@ -18,16 +18,21 @@ const MOST_TENTHS: u32 = 10_000;
 pub const COUNTED: u32 = (1 << 18) - 1;
 const UNLIMITED: u32 = u32::MAX >> COUNTED.count_ones();
 
-/// How a budget is named that the option (`compiled`) or PROMP_SAVE_BUDGET gives.
-pub fn named(budget: &str, compiled: bool) -> String {
-    format!("{}={budget}", if compiled { OPTION } else { "PROMP_SAVE_BUDGET" })
+/// How a budget is named that the option (`compiled`) gives, or the variable.
+pub fn named(budget: &str, compiled: bool, variable: &str) -> String {
+    format!("{}={budget}", if compiled { OPTION } else { variable })
 }
 
 /// A price in percent, as it is told: two digits are as much as is known of it, and of save points where
 /// iterations wait for each other (`across`) less.
 pub fn told(percent: f64, across: bool) -> String {
-    let step = 10f64.powf((percent.max(10.0).log10() - 1.0).floor());
-    format!("{:.0} %{}", (percent / step).round() * step, if across { " (to a factor of 3)" } else { "" })
+    // Without logarithms, for which the runtime would need libm.
+    let (percent, mut step) = (percent.min(1e15), 1.0);
+    while percent / step >= 99.5 {
+        step *= 10.0;
+    }
+    let digits = (percent / step + 0.5) as u64 as f64;
+    format!("{:.0} %{}", digits * step, if across { " (to a factor of 3)" } else { "" })
 }
 
 /// What PROMP_SAVE_BUDGET says.
@@ -149,7 +154,7 @@ mod tests {
             let why = Budget::of_option(bad).expect_err(bad);
             assert!(why.starts_with(&format!("-fpromp-budget={bad}: expected 0% to 1000%")), "{why}");
         }
-        assert_eq!(named("5%", true), "-fpromp-budget=5%");
+        assert_eq!(named("5%", true, ""), "-fpromp-budget=5%");
     }
 
     #[test]
