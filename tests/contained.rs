@@ -361,7 +361,8 @@ fn levels_bind_what_libc_chooses() {
     assert!(word(&third.out, "avx512vl") == "0" && word(&third.out, "xsavec") == "0", "{}", third.out);
     let second = bound("x86-64-v2", &s.path("b"));
     assert!(word(&second.out, "avx2") == "0" && word(&second.out, "avx512f") == "0", "{}", second.out);
-    assert!(word(&second.out, "memcpy") != word(&third.out, "memcpy"), "{}{}", second.out, third.out);
+    // Without AVX libc has no choice; what it takes from the third level on depends on the machine.
+    assert!(word(&second.out, "memcpy") != word(&own, "memcpy"), "{own}{}", second.out);
     let none = bound("x86-64-v9", &s.path("c"));
     assert!(none.status == 64 && none.err.contains("possible values: x86-64-v2"), "{}", none.err);
 }

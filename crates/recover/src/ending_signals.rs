@@ -68,6 +68,9 @@ pub(crate) fn heed() {
         };
         if ends && !signals::have_ours(&[signal]) {
             BEFORE[signal as usize].iter().zip(now).for_each(|(to, word)| to.store(word, Relaxed));
+            if now[0] as usize == libc::SIG_DFL {
+                signals::stands_in(on_signal, signal);
+            }
             // SAFETY: zeros are an action, which is filled in; all signals are blocked meanwhile.
             unsafe {
                 let mut action: libc::sigaction = core::mem::zeroed();

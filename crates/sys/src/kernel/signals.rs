@@ -323,10 +323,30 @@ pub fn has_handlers(ours: u64) -> bool {
     any(|signal, _| !others(signal))
 }
 
+/// A handler of ours that stands for the default actions of these signals (a set): to the program there is
+/// none.
+static STAND_IN: AtomicU64 = AtomicU64::new(0);
+static STOOD_IN_FOR: AtomicU64 = AtomicU64::new(0);
+
+/// `handler` stands for the default action of `signal` from now on: it is no handler of the program's.
+/// Relaxed: who has installed it, or who looks while all threads stand, sees it.
+pub fn stands_in(handler: Handler, signal: i32) {
+    STAND_IN.store(handler as *const () as u64, Relaxed);
+    STOOD_IN_FOR.fetch_or(pending_signals::bit(signal), Relaxed);
+}
+
+/// Is this a handler, and not one of ours for a default action?
+fn is_handler(signal: i32, handler: u64) -> bool {
+    let stands_in = || {
+        handler == STAND_IN.load(Relaxed) && STOOD_IN_FOR.load(Relaxed) & pending_signals::bit(signal) != 0
+    };
+    handler > libc::SIG_IGN as u64 && !stands_in()
+}
+
 /// The signals for which the program has handlers. Not those of crashes that have ours, nor libc's own.
 pub fn handled() -> u64 {
     let ours = |s: i32, h: u64| CRASHES.iter().zip(&OURS).any(|(c, o)| *c == s && o.load(Relaxed) == h);
-    let is = |s: &i32| disposition(*s).is_some_and(|[h, ..]| h > libc::SIG_IGN as u64 && !ours(*s, h));
+    let is = |s: &i32| disposition(*s).is_some_and(|[h, ..]| is_handler(*s, h) && !ours(*s, h));
     (1..32).chain(libc::SIGRTMIN()..65).filter(is).fold(0, |set, s| set | pending_signals::bit(s))
 }
 
@@ -334,7 +354,7 @@ pub fn handled() -> u64 {
 fn any(is: impl Fn(i32, u64) -> bool) -> bool {
     (1..65).any(|signal| {
         disposition(signal)
-            .is_some_and(|[handler, flags, ..]| handler > libc::SIG_IGN as u64 && is(signal, flags))
+            .is_some_and(|[handler, flags, ..]| is_handler(signal, handler) && is(signal, flags))
     })
 }
 
