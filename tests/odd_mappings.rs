@@ -43,7 +43,7 @@ fn secret_memory_is_refused() {
     }
     for how in ["secret", "secret-more"] {
         let s = Scratch::new(how);
-        let r = checkpointed(&exe, &["600", how], &s.path("ckpt"), &[("PROMP_CKPT_INTERVAL", "15ms")]);
+        let r = checkpointed(&exe, &["6000", how], &s.path("ckpt"), &[("PROMP_CKPT_INTERVAL", "15ms")]);
         kept(&r, how);
         assert!(r.err.contains("no checkpoint now: nobody but the program may read"), "{how}: {}", r.err);
     }
