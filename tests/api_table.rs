@@ -55,7 +55,8 @@ fn source(name: &str) -> PathBuf {
 /// What links a program with promp, or another's functions that find it when it is there.
 fn linked(with: &[&str]) -> Vec<String> {
     let libraries = library().parent().expect("a folder").display().to_string();
-    let place = format!("-Wl,--no-as-needed,-rpath,{libraries}");
+    // Bound at once: a thread that is killed in the loader may hold its lock, which is a refusal.
+    let place = format!("-Wl,-z,now,--no-as-needed,-rpath,{libraries}");
     let mut all = vec![format!("-L{libraries}"), place];
     all.extend(with.iter().map(|w| (*w).to_owned()));
     all
