@@ -124,6 +124,22 @@ fn a_host_that_cannot_be_had_is_a_case_for_a_checkpoint() {
     }
 }
 
+/// A failure that meets a checkpoint's stop on its way out is not saved: it would come back for ever.
+#[test]
+fn a_failure_in_a_checkpoints_stop_is_not_saved() {
+    if !may_try() {
+        return;
+    }
+    let s = Scratch::new("few-saved");
+    copied(&s);
+    for n in 0..12 {
+        let fault = [("PROMP_FAULT", "kill@region=200,thread=1"), ("PROMP_CKPT_INTERVAL", "2ms")];
+        let r = with_threads(&s, counts(&s, &fault), ALL);
+        assert!(!r.hung, "run {n}: {r:?}");
+        assert!(too_early(&r) || (r.status, r.out.as_str()) == (0, "17999100\n"), "run {n}: {r:?}");
+    }
+}
+
 #[test]
 fn a_restart_with_too_few_threads_is_refused() {
     if !may_try() {

@@ -38,8 +38,9 @@ pub(crate) struct PerThread {
     counts: Own<[u64; POINTS]>,
     /// Crashes, since so many save points were passed.
     crashes: Own<(u64, u32)>,
-    /// A hang came in serial code, where no team could notice it: it waits for the next region.
-    late_hang: Own<bool>,
+    /// A hang came in serial code, where no team could notice it: it waits for the next region, and for a
+    /// rollback no longer. The epoch in which it came.
+    late_hang: Own<Option<u32>>,
     /// A stop that waits for a library's function to return.
     pub library: library_calls::Waiting,
     /// When a wait ends that a stop has interrupted which has to wait.
@@ -62,7 +63,7 @@ impl PerThread {
     /// A hang in serial code takes effect in the thread's next region: nobody waits for a thread outside one,
     /// so nothing could tell it from long work.
     pub(crate) fn defer_hang(&self) {
-        self.late_hang.set(true);
+        self.late_hang.set(Some(ckpt::epoch()));
     }
 }
 
@@ -195,8 +196,11 @@ fn reached(thr: &'static Thread, at: At) {
         return;
     }
     let p = state(thr);
-    if at == At::Region && p.late_hang.get() {
-        p.late_hang.set(false);
+    let late = p.late_hang.get();
+    if at == At::Region && late.is_some() {
+        p.late_hang.set(None);
+    }
+    if at == At::Region && late == Some(ckpt::epoch()) {
         thr.pending.store(Kind::Hang as u32, Relaxed);
     }
     let mut counts = if p.region.get() == region { p.counts.get() } else { [0; POINTS] };

@@ -335,7 +335,10 @@ fn leave(thr: &'static Thread, kind: Kind, way: Way, mask: u64) -> ! {
     if let Some(why) = anew::irreplaceable() {
         refuse(thr, kind, Refusal { why, advice: "Set PROMP_CKPT_DIR." });
     }
+    // A freeze that has begun finds it here: as one that is about to stop, with which nothing is saved.
+    thr.pending.store(kind as u32, Relaxed);
     ckpt::transition_begins();
+    thr.pending.store(0, Relaxed);
     ckpt::note_parked();
     ckpt::credentials::begin(); // the process's first host stays, as one of the runtime's; ids change
     let member = thr.member();

@@ -27,7 +27,7 @@ impl LogicalThread for Thread {
     }
 
     fn has_to_stop(&self) -> bool {
-        self.pending.load(Relaxed) != 0
+        self.pending.load(Relaxed) != 0 || self.calls_out.load(Relaxed) > 0xff
     }
 
     fn has_died(&self) -> bool {
