@@ -1,10 +1,11 @@
 // Saving old values before they are overwritten.
 //
-// A write's old values are saved by promp_undo(start, size, count0, stride0, count1, stride1): elements of `size` bytes on a grid
-// of at most two dimensions. The call stands in front of the write, or, better, in front of the outermost loop for which the
-// grid is exact: the write is executed in every iteration, its address is an affine function of the iteration, and the
-// number of iterations is known. Exact, because an element that this thread does not write may be another one's. Loops with runtime
-// calls in them are never left: each segment saves what it writes itself.
+// A write's old values are saved by promp_undo(start, size, count0, stride0, count1, stride1): elements of
+// `size` bytes on a grid of at most two dimensions. The call stands in front of the write, or, better, in
+// front of the outermost loop for which the grid is exact: the write is executed in every iteration, its
+// address is an affine function of the iteration, and the number of iterations is known. Exact, because an
+// element that this thread does not write may be another one's. Loops with runtime calls in them are never
+// left: each segment saves what it writes itself.
 
 #include "undo/undo.h"
 #include "segments/additions.h"
@@ -35,7 +36,8 @@ Undo::Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls, bo
   calculate_dominance_info (CDI_DOMINATORS);
 }
 
-void Undo::want (const Memory::Item &write, gimple *cover, unsigned cover_place, bool sure, const std::vector<Memory::Item> &meets, bool once)
+void Undo::want (const Memory::Item &write, gimple *cover, unsigned cover_place, bool sure,
+                 const std::vector<Memory::Item> &meets, bool once)
 {
   if (cover && !is_gimple_call (cover))
     fills_[cover] = cover_place;
@@ -46,9 +48,11 @@ void Undo::want (const Memory::Item &write, gimple *cover, unsigned cover_place,
   w.adds = write.flags & ACCESS_ADDS;
   w.once = w.once && once;
   for (const Memory::Item &r : meets)
-    if (w.meets.size () <= TOO_MANY_READS
-        && std::none_of (w.meets.begin (), w.meets.end (), [&] (const Memory::Item &x) { return x.stmt == r.stmt && x.place == r.place; }))
-      w.meets.push_back (r);
+    {
+      auto same = [&] (const Memory::Item &x) { return x.stmt == r.stmt && x.place == r.place; };
+      if (w.meets.size () <= TOO_MANY_READS && std::none_of (w.meets.begin (), w.meets.end (), same))
+        w.meets.push_back (r);
+    }
 }
 
 void Undo::want_if (const Memory::Item &write, unsigned bits)
@@ -65,7 +69,8 @@ tree Undo::is_set (unsigned bits, class loop *l)
   tree value = state_of_site (build_fold_addr_expr (word_)), zero = build_zero_cst (unsigned_type_node);
   auto test = [&] (tree loaded) {
     tree mask = build_int_cst (unsigned_type_node, bits);
-    return build2 (NE_EXPR, boolean_type_node, fold_build2 (BIT_AND_EXPR, unsigned_type_node, loaded, mask), zero);
+    tree those = fold_build2 (BIT_AND_EXPR, unsigned_type_node, loaded, mask);
+    return build2 (NE_EXPR, boolean_type_node, those, zero);
   };
   if (!l)
     return test (value);
@@ -103,8 +108,8 @@ const Extent *Undo::Places::of (const Memory::Item &access, const Memory &memory
   return is_known ? &where : nullptr;
 }
 
-/// A condition, to be computed in front of the outermost loop around the write: may it meet a read of its segment? Null: that is not known
-/// before it happens.
+/// A condition, to be computed in front of the outermost loop around the write: may it meet a read of its
+/// segment? Null: that is not known before it happens.
 tree Undo::meets (gimple *stmt, const Wish &w)
 {
   class loop *l = outermost (stmt);
@@ -198,7 +203,8 @@ static bool stays_here (tree p, int depth = 0)
   return true;
 }
 
-/// Is what is written (part of) a block that this function allocated for itself? It can be saved whole, outside of all loops.
+/// Is what is written (part of) a block that this function allocated for itself? It can be saved whole,
+/// outside of all loops.
 bool Undo::own_block (gimple *stmt, unsigned place, Plan &plan) const
 {
   tree p = memory_.key (memory_.places ()[place].object);
@@ -249,7 +255,8 @@ Undo::Plan Undo::grid (gimple *stmt, unsigned place, unsigned dimensions) const
     return plan;
   plan.possible = true;
   basic_block bb = gimple_bb (stmt);
-  for (class loop *l = bb->loop_father; loop_outer (l) && plan.dimensions.size () < dimensions; l = loop_outer (l))
+  class loop *l = bb->loop_father;
+  for (; loop_outer (l) && plan.dimensions.size () < dimensions; l = loop_outer (l))
     {
       if (has_call (l) || leaves_early (l))
         break;
@@ -280,88 +287,6 @@ class loop *Undo::filling_loop (gimple *stmt, unsigned place)
   Plan p = grid (stmt, place, 1);
   bool fills = p.possible && p.dimensions.size () == 1 && operand_equal_p (p.dimensions[0].stride, p.size, 0);
   return known.first->second = fills ? p.around : nullptr;
-}
-
-/// First byte and length of what `cover` has written; computed in front of a filling loop.
-void Undo::block (gimple *cover, tree *base, tree *length)
-{
-  if (is_gimple_call (cover))
-    {
-      *base = gimple_call_arg (cover, 0);
-      *length = gimple_call_arg (cover, 2);
-      return;
-    }
-  auto known = blocks_.find (cover);
-  if (known == blocks_.end ())
-    {
-      Plan p = grid (cover, fills_[cover], 1);
-      gimple_seq seq = nullptr, more = nullptr;
-      tree b = force_gimple_operand (fold_convert (sizetype, unshare_expr (p.start)), &seq, true, NULL_TREE);
-      tree n = fold_build2 (MULT_EXPR, sizetype, fold_convert (sizetype, unshare_expr (p.dimensions[0].count)), p.size);
-      n = force_gimple_operand (n, &more, true, NULL_TREE);
-      gimple_seq_add_seq (&seq, more);
-      if (seq)
-        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (p.around), seq);
-      known = blocks_.insert ({ cover, { b, n } }).first;
-    }
-  *base = known->second.first;
-  *length = known->second.second;
-}
-
-/// Inserts copies of `seq` wherever a segment starts.
-void Undo::when_segments_start (gimple_seq seq)
-{
-  gsi_insert_seq_on_edge_immediate (single_succ_edge (ENTRY_BLOCK_PTR_FOR_FN (fn_)), gimple_seq_copy (seq));
-  basic_block bb;
-  std::vector<gimple *> starts;
-  FOR_EACH_BB_FN (bb, fn_)
-    for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i); gsi_next (&i))
-      if (gcall *c = dyn_cast<gcall *> (gsi_stmt (i)))
-        {
-          const Summary *f = summary_of (c);
-          if (is_save_point (c) || (f && f->runtime))
-            starts.push_back (c);
-        }
-  for (gimple *c : starts)
-    {
-      gimple_stmt_iterator i = gsi_for_stmt (c);
-      if (!stmt_ends_bb_p (c))
-        gsi_insert_seq_after (&i, gimple_seq_copy (seq), GSI_SAME_STMT);
-      else if (edge e = find_fallthru_edge (gimple_bb (c)->succs))
-        gsi_insert_seq_on_edge_immediate (e, gimple_seq_copy (seq));
-    }
-}
-
-/// First byte and length of what `cover` has written last in the segment; the length is 0 if it has not been executed in it.
-void Undo::last_block (gimple *cover, tree *base, tree *length)
-{
-  auto known = last_blocks_.find (cover);
-  if (known == last_blocks_.end ())
-    {
-      tree b, n, base_now = create_tmp_reg (sizetype, "promp_block"), length_now = create_tmp_reg (sizetype, "promp_length");
-      block (cover, &b, &n);
-      gimple_seq seq = nullptr, start = nullptr;
-      auto assign = [] (gimple_seq *to, tree variable, tree value) {
-        gimple_seq before = nullptr;
-        value = force_gimple_operand (fold_convert (sizetype, value), &before, true, NULL_TREE);
-        gimple_seq_add_seq (to, before);
-        gimple_seq_add_stmt (to, gimple_build_assign (variable, value));
-      };
-      assign (&seq, base_now, b);
-      assign (&seq, length_now, n);
-      assign (&start, length_now, size_zero_node);
-      if (is_gimple_call (cover))
-        {
-          gimple_stmt_iterator i = gsi_for_stmt (cover);
-          gsi_insert_seq_after (&i, seq, GSI_SAME_STMT);
-        }
-      else
-        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (gimple_bb (cover)->loop_father), seq);
-      when_segments_start (start);
-      known = last_blocks_.insert ({ cover, { base_now, length_now } }).first;
-    }
-  *base = known->second.first;
-  *length = known->second.second;
 }
 
 void Undo::plan ()
@@ -430,7 +355,8 @@ edge in_front_of (gimple *stmt)
 {
   gimple_stmt_iterator i = gsi_for_stmt (stmt);
   gsi_prev (&i);
-  return gsi_end_p (i) ? split_block_after_labels (gimple_bb (stmt)) : split_block (gimple_bb (stmt), gsi_stmt (i));
+  basic_block bb = gimple_bb (stmt);
+  return gsi_end_p (i) ? split_block_after_labels (bb) : split_block (bb, gsi_stmt (i));
 }
 
 gimple *start_of_update (gimple *stmt)
@@ -446,382 +372,6 @@ gimple *start_of_update (gimple *stmt)
         start = s;
     }
   return start;
-}
-
-/// A place in front of `stmt` that is only reached if what it writes lies outside of the block that `p.cover` has written.
-gimple_stmt_iterator Undo::outside (const Plan &p, gimple *stmt)
-{
-  tree base, length;
-  if (p.sure)
-    block (p.cover, &base, &length);
-  else
-    last_block (p.cover, &base, &length);
-  gimple_stmt_iterator i = gsi_for_stmt (stmt);
-  gimple_seq seq = nullptr, more = nullptr;
-  tree start = force_gimple_operand (fold_convert (sizetype, unshare_expr (p.start)), &seq, true, NULL_TREE);
-  tree from = fold_build2 (MINUS_EXPR, sizetype, start, fold_convert (sizetype, base));
-  from = force_gimple_operand (from, &more, true, NULL_TREE);
-  gimple_seq_add_seq (&seq, more);
-  gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
-  return only_if (in_front_of (stmt), fold_build2 (GE_EXPR, boolean_type_node, from, fold_convert (sizetype, length)));
-}
-
-/// The call that saves what `stmt` writes, with what it needs.
-gimple_seq Undo::saving (gimple *stmt, const Plan &p) const
-{
-  tree one = build_int_cst (long_integer_type_node, 1), zero = build_int_cst (long_integer_type_node, 0);
-  std::vector<tree> args = { p.start, fold_convert (long_integer_type_node, p.size) };
-  if (p.refuse)
-    args = { null_pointer_node, TYPE_MAX_VALUE (long_integer_type_node) }; // more than a log can hold
-  for (unsigned i = 0; i < 2; i++)
-    {
-      bool has = i < p.dimensions.size () && !p.refuse;
-      args.push_back (has ? fold_convert (long_integer_type_node, p.dimensions[i].count) : one);
-      args.push_back (has ? fold_convert (long_integer_type_node, p.dimensions[i].stride) : zero);
-    }
-  gimple_seq seq = nullptr;
-  vec<tree> v = vNULL;
-  for (tree a : args)
-    {
-      gimple_seq s = nullptr;
-      v.safe_push (force_gimple_operand (unshare_expr (a), &s, true, NULL_TREE));
-      gimple_seq_add_seq (&seq, s);
-    }
-  gcall *call = gimple_build_call_vec (tells_ ? wrote_function () : undo_function (), v);
-  v.release ();
-  gimple_set_location (call, gimple_location (stmt));
-  gimple_seq_add_stmt (&seq, call);
-  return seq;
-}
-
-/// A place at `i`, in a function that saves for itself, that is only reached if the thread is in a region.
-static gimple_stmt_iterator if_in_region (gimple_stmt_iterator i)
-{
-  gimple_seq seq = nullptr;
-  tree condition = is_in_region (&seq);
-  gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
-  return only_if (single_succ_edge (gsi_bb (i)), condition);
-}
-
-/// The calls that save it, with all that is saved together with it.
-gimple_seq Undo::saving_line (gimple *stmt, const Plan &p) const
-{
-  auto line = lines_.find (stmt);
-  if (line == lines_.end ())
-    return saving (stmt, p);
-  gimple_seq all = nullptr;
-  for (auto &piece : line->second)
-    {
-      Plan q = p;
-      std::tie (q.start, q.size) = piece;
-      gimple_seq_add_seq (&all, saving (stmt, q));
-    }
-  return all;
-}
-
-/// In front of what cannot be saved, or the loop around it: if the word says that it is needed, the work is
-/// not executed again.
-void Undo::put_mark (gimple *stmt, const Plan &p)
-{
-  class loop *l = outermost (stmt);
-  std::string what = "writes " + memory_.name (memory_.places ()[wanted_.at (stmt).place].object)
-                     + ", whose old values cannot be saved";
-  gcall *mark = ask (new_site (SITE_OPAQUE, gimple_location (stmt), what), NULL_TREE);
-  edge e = l ? loop_preheader_edge (l) : in_front_of (stmt);
-  gimple_seq test = nullptr;
-  tree condition = force_gimple_operand (unshare_expr (p.meets), &test, true, NULL_TREE);
-  if (test)
-    {
-      basic_block bb = gsi_insert_seq_on_edge_immediate (e, test);
-      e = l ? loop_preheader_edge (l) : bb ? single_succ_edge (bb) : in_front_of (stmt);
-    }
-  gimple_stmt_iterator i = only_if (e, holds (condition));
-  if (word_)
-    i = if_in_region (i);
-  gsi_insert_before (&i, mark, GSI_SAME_STMT);
-}
-
-/// In front of each loop that saves: does anything need it, and does the runtime want it?
-void Undo::ask_in_front ()
-{
-  std::map<class loop *, unsigned> bits;
-  for (auto &w : wanted_)
-    if (const Plan &p = plans_[w.first]; p.possible && !p.refuse && w.second.bits)
-      if (class loop *l = outermost (w.first))
-        bits[l] |= w.second.bits;
-  for (auto &b : bits)
-    is_set (b.second, b.first);
-  for (auto &w : words_)
-    {
-      gsi_insert_seq_on_edge_immediate (loop_preheader_edge (w.second.around), w.second.seq);
-      w.second.seq = nullptr;
-    }
-  for (auto &f : found_)
-    {
-      if (f.second.used)
-        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (f.second.around), f.second.seq);
-      else
-        gimple_seq_discard (f.second.seq);
-      f.second.seq = nullptr;
-    }
-  for (auto &w : wanted_)
-    {
-      Plan &p = plans_[w.first];
-      class loop *l = p.possible ? outermost (w.first) : nullptr;
-      if (!l)
-        {
-          if (p.refuse)
-            put_mark (w.first, p);
-          continue;
-        }
-      if (p.refuse && w.second.bits)
-        {
-          put_mark (w.first, p);
-          continue;
-        }
-      if (p.refuse)
-        {
-          gimple_stmt_iterator i = only_if (loop_preheader_edge (l), holds (p.meets));
-          gsi_insert_seq_before (&i, saving (w.first, p), GSI_SAME_STMT);
-          continue;
-        }
-      auto known = std::find_if (asked_.begin (), asked_.end (),
-                                 [&] (const Asked &a) { return a.around == l; });
-      if (known == asked_.end ())
-        known = asked_.insert (asked_.end (), { l, NULL_TREE, NULL_TREE, boolean_false_node, false,
-                                                gimple_location (w.first), NULL_TREE });
-      if (w.second.bits)
-        known->any = is_set (bits[l], l);
-      else
-        known->any = p.meets ? fold_build2 (BIT_IOR_EXPR, boolean_type_node, known->any, p.meets)
-                             : boolean_true_node;
-      known->inside = known->inside || p.around != l;
-    }
-  for (Asked &a : asked_)
-    {
-      a.site = new_saving_site (a.where, "saving old values");
-      tree answer = make_ssa_name (integer_type_node);
-      gcall *call = ask (a.site, answer);
-      edge in = loop_preheader_edge (a.around);
-      if (integer_onep (a.any))
-        {
-          a.flag = answer;
-          gsi_insert_on_edge_immediate (in, call);
-          continue;
-        }
-      gimple_seq seq = nullptr;
-      tree any = force_gimple_operand (unshare_expr (a.any), &seq, true, NULL_TREE);
-      if (seq)
-        gsi_insert_seq_on_edge_immediate (in, seq);
-      gimple_stmt_iterator i = only_if (loop_preheader_edge (a.around), holds (any));
-      if (word_)
-        i = if_in_region (i);
-      gsi_insert_before (&i, call, GSI_SAME_STMT);
-      edge asked = single_succ_edge (gimple_bb (call));
-      a.flag = answer;
-      for (int conditions = word_ ? 2 : 1; conditions--; asked = single_succ_edge (asked->dest))
-        {
-          tree before = a.flag;
-          edge e;
-          edge_iterator ei;
-          a.flag = make_ssa_name (integer_type_node);
-          gphi *phi = create_phi_node (a.flag, asked->dest);
-          FOR_EACH_EDGE (e, ei, asked->dest->preds)
-            add_phi_arg (phi, e == asked ? before : integer_zero_node, e, UNKNOWN_LOCATION);
-        }
-    }
-}
-
-/// Of a function that saves for itself, outside of loops: a place at `i` that is only reached if the runtime
-/// wants what `stmt` writes to be saved. In loops that has been asked in front of them.
-gimple_stmt_iterator Undo::if_wanted (gimple_stmt_iterator i, gimple *stmt)
-{
-  if (!site_)
-    site_ = new_saving_site (gimple_location (stmt), "saving old values");
-  tree answer = make_ssa_name (integer_type_node);
-  gcall *call = ask (site_, answer);
-  i = if_in_region (i);
-  gsi_insert_before (&i, call, GSI_SAME_STMT);
-  return only_if (single_succ_edge (gimple_bb (call)), holds (answer));
-}
-
-/// The call that saves what `stmt` writes, in front of `p.around` or of the write itself, if `condition`
-/// holds (null: always), and the flag `now` is set (null: there is none).
-void Undo::insert (gimple *stmt, const Plan &p, tree condition, tree now)
-{
-  if (now && !p.cover)
-    {
-      // The flag first: it is not set where nothing is wanted.
-      now = std::exchange (condition, holds (now));
-    }
-  gimple_seq seq = saving_line (stmt, p);
-  class loop *l = p.around;
-  if (l && !condition)
-    {
-      gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), seq);
-      return;
-    }
-  gimple *start = start_of_update (stmt);
-  gimple_stmt_iterator i;
-  if (condition)
-    {
-      edge e = l ? loop_preheader_edge (l) : in_front_of (start);
-      gimple_seq test = nullptr;
-      condition = force_gimple_operand (unshare_expr (condition), &test, true, NULL_TREE);
-      if (test)
-        {
-          basic_block bb = gsi_insert_seq_on_edge_immediate (e, test);
-          e = l ? loop_preheader_edge (l) : bb ? single_succ_edge (bb) : in_front_of (start);
-        }
-      i = only_if (e, holds (condition));
-      if (word_ && !outermost (stmt))
-        i = if_wanted (i, stmt);
-    }
-  else
-    i = p.cover ? outside (p, start) : gsi_for_stmt (start);
-  if (now)
-    i = only_if (single_succ_edge (gsi_bb (i)), holds (now));
-  gsi_insert_seq_before (&i, seq, GSI_SAME_STMT);
-}
-
-/// The calls that save what these statements write, in front of loop `l`, if `condition` holds (null: always).
-void Undo::save_in_front (class loop *l, const std::vector<gimple *> &stmts, tree condition)
-{
-  if (!condition)
-    {
-      for (gimple *stmt : stmts)
-        gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), saving (stmt, plans_[stmt]));
-      return;
-    }
-  gimple_seq test = nullptr;
-  condition = force_gimple_operand (unshare_expr (condition), &test, true, NULL_TREE);
-  if (test)
-    gsi_insert_seq_on_edge_immediate (loop_preheader_edge (l), test);
-  gimple_stmt_iterator i = only_if (loop_preheader_edge (l), holds (condition));
-  for (gimple *stmt : stmts)
-    gsi_insert_seq_before (&i, saving (stmt, plans_[stmt]), GSI_SAME_STMT);
-}
-
-/// Save points in a loop with a flag are only of use as long as it saves (see `strip`).
-static void points_if (class loop *l, tree now)
-{
-  std::vector<gimple *> points;
-  basic_block *bbs = get_loop_body (l);
-  for (unsigned k = 0; k < l->num_nodes; k++)
-    for (gimple_stmt_iterator i = gsi_start_bb (bbs[k]); !gsi_end_p (i); gsi_next (&i))
-      if (!strcmp (callee_name (gsi_stmt (i)), "__promp_point"))
-        points.push_back (gsi_stmt (i));
-  free (bbs);
-  for (gimple *point : points)
-    {
-      gimple_stmt_iterator to = only_if (in_front_of (point), holds (now)), from = gsi_for_stmt (point);
-      gsi_move_to_bb_end (&from, gsi_bb (to));
-    }
-}
-
-/// The smaller loops in one with a flag have versions without saving, as long as it does not change.
-/// `now`: it in the iteration. The names that are used behind them are renewed at the end of the pass only: what
-/// is saved in front of later loops, by the names of before, is put in until then.
-static void copies_within (class loop *around, tree now)
-{
-  std::vector<class loop *> all;
-  for (class loop *l = around->inner; l; l = l->next)
-    all.push_back (l);
-  for (class loop *l : all)
-    if (!saves (l))
-      continue;
-    else if (can_have_versions (l, l->inner ? LARGE : INNERMOST_LARGE))
-      strip (make_copy (l, now), false);
-    else
-      copies_within (l, now);
-}
-
-/// New names for what has been inserted. `asks`: in front of loops whose iterations wait for each other, too.
-static void renew (function *fn, bool asks)
-{
-  mark_virtual_operands_for_renaming (fn);
-  update_ssa (TODO_update_ssa);
-  if (asks)
-    ask_across ();
-}
-
-void Undo::insert ()
-{
-  if (!tells_)
-    ask_in_front ();
-  auto in_front = [&] (gimple *stmt, const Plan &p) { return p.around && p.around == outermost (stmt); };
-  auto flag_of = [&] (class loop *l) {
-    for (const Asked &a : asked_)
-      if (l && a.around == l)
-        return a.now;
-    return NULL_TREE;
-  };
-  for (Asked &a : asked_)
-    if (a.inside && !can_have_versions (a.around))
-      a.now = make_flag (a.around, a.flag, a.site);
-  std::set<std::pair<tree, class loop *>> blocks;
-  std::vector<gimple *> front;
-  for (auto &w : wanted_)
-    {
-      Plan &p = plans_[w.first];
-      bool whole = p.around && p.dimensions.empty ();
-      if (p.adds)
-        {
-          note_addition (w.first);
-          continue;
-        }
-      if (!p.possible || p.refuse || p.merged || (whole && !blocks.insert ({ p.start, p.around }).second))
-        continue;
-      if (in_front (w.first, p))
-        front.push_back (w.first);
-      else
-        insert (w.first, p, p.meets, flag_of (outermost (w.first)));
-    }
-  for (Asked &a : asked_)
-    if (a.now)
-      points_if (a.around, a.now);
-  renew (fn_, !tells_ && !word_);
-  for (Asked &a : asked_)
-    if (a.now)
-      {
-        for (gphi_iterator i = gsi_start_phis (a.around->header); !gsi_end_p (i); gsi_next (&i))
-          if (SSA_NAME_VAR (gimple_phi_result (i.phi ())) == a.now)
-            {
-              copies_within (a.around, gimple_phi_result (i.phi ()));
-              break;
-            }
-      }
-    else if (a.inside)
-      strip (make_versions (a.around, a.flag, a.site), integer_onep (a.any));
-  // What is saved in front of the same loop, under the same condition, stands together.
-  struct Group
-  {
-    class loop *around;
-    tree meets;
-    std::vector<gimple *> stmts;
-  };
-  std::vector<Group> groups;
-  for (gimple *stmt : front)
-    {
-      const Plan &p = plans_[stmt];
-      auto known = std::find_if (groups.begin (), groups.end (), [&] (const Group &g) {
-        return g.around == p.around && g.meets == p.meets;
-      });
-      if (known == groups.end ())
-        known = groups.insert (groups.end (), { p.around, p.meets, {} });
-      known->stmts.push_back (stmt);
-    }
-  for (const Group &g : groups)
-    {
-      tree condition = g.meets;
-      for (Asked &a : asked_)
-        if (a.around == g.around && (a.now || !a.inside))
-          {
-            tree wanted = holds (a.flag);
-            condition = condition ? fold_build2 (BIT_AND_EXPR, boolean_type_node, condition, wanted) : wanted;
-          }
-      save_in_front (g.around, g.stmts, condition);
-    }
 }
 
 } // namespace promp

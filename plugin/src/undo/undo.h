@@ -15,17 +15,19 @@ public:
   /// wanted by `want_if` is only saved if it says so.
   Undo (function *fn, Memory &memory, const std::vector<gimple *> &calls, bool tells = false,
         tree word = NULL_TREE);
-  /// The old value of what is written must be saved. `cover`: a call, or a write in a filling loop, that writes a
-  /// block at the same pointer before, in every segment in which the statement is: what lies in the block need not be
-  /// saved. Null: none. `sure`: it has done so on every way from the segment's start. `meets`: the reads that could see
-  /// what is written; `once`: the outermost loop around the write is entered at most once in a segment.
+  /// The old value of what is written must be saved. `cover`: a call, or a write in a filling loop, that
+  /// writes a block at the same pointer before, in every segment in which the statement is: what lies in the
+  /// block need not be saved. Null: none. `sure`: it has done so on every way from the segment's start.
+  /// `meets`: the reads that could see what is written; `once`: the outermost loop around the write is
+  /// entered at most once in a segment.
   void want (const Memory::Item &write, gimple *cover, unsigned cover_place, bool sure,
              const std::vector<Memory::Item> &meets, bool once);
   /// The old value is needed if one of these bits of the word is set. What cannot be saved has a mark.
   void want_if (const Memory::Item &write, unsigned bits);
   /// The outermost loop around `stmt` without runtime calls, null: there is none.
   class loop *outermost (gimple *stmt) const;
-  /// The loop that writes a block without gaps from its first byte to its last by executing `stmt`, null if it is none.
+  /// The loop that writes a block without gaps from its first byte to its last by executing `stmt`; null:
+  /// none does.
   class loop *filling_loop (gimple *stmt, unsigned place);
   /// Is saving possible in principle, but too expensive?
   bool is_too_expensive (gimple *stmt) const;
@@ -68,6 +70,7 @@ private:
   gimple_stmt_iterator outside (const Plan &p, gimple *stmt);
   gimple_seq saving (gimple *stmt, const Plan &p) const;
   gimple_seq saving_line (gimple *stmt, const Plan &p) const;
+  void compute_in_front ();
   void ask_in_front ();
   gimple_stmt_iterator if_wanted (gimple_stmt_iterator i, gimple *stmt);
   void insert (gimple *stmt, const Plan &p, tree condition, tree now = NULL_TREE);
@@ -96,7 +99,9 @@ private:
   tree is_set (unsigned bits, class loop *l);
   tree meets (gimple *stmt, const Wish &w);
   void one_by_one (gimple *stmt, const Wish &w, Plan &plan) const;
+  class Merger;
   void merge ();
+  class Lines;
   void line_up ();
 
   /// The word in front of a loop, by the loop's number: loaded, and which of its bits are looked at.
@@ -138,8 +143,17 @@ private:
     tree now = NULL_TREE; ///< its flag (versions.h), if it has one instead
   };
   std::vector<Asked> asked_;
+  std::map<class loop *, unsigned> bits_; ///< of the word, that loops which save look at
+  void refuse (gimple *stmt, const Wish &w, const Plan &p, class loop *l);
+  void note_asked (gimple *stmt, const Wish &w, const Plan &p, class loop *l);
+  void ask_for (Asked &a);
+  tree flag_of (class loop *l) const;
+  std::vector<gimple *> save_inside ();
+  void make_versions_without ();
+  void save_groups (const std::vector<gimple *> &front);
   std::map<gimple *, std::pair<tree, tree>> blocks_; ///< their blocks, once computed
-  std::map<gimple *, std::pair<tree, tree>> last_blocks_; ///< variables: the block last written in the segment, its length 0 before
+  /// Variables: the block last written in the segment, its length 0 before.
+  std::map<gimple *, std::pair<tree, tree>> last_blocks_;
 };
 
 /// The load of what `stmt` overwrites, if nothing but arithmetic is between them, else `stmt`: what is
