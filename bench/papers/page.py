@@ -11,8 +11,9 @@ HEAD = """# The papers
 promp implements five published systems. `make papers` runs their programs and makes this page: each paper's
 ideas, where they are in promp, and each of its tables with the published value and promp's. Rounds are
 interleaved; a figure is the median, with the least and the most of the rounds in brackets. A second run is
-within the brackets behind them 99 times of 100, if rounds scatter normally. `make papers FULL=1` uses larger
-classes, and all CPUs.
+within the brackets behind them 99 times of 100, if rounds scatter normally and the machine is as fast as
+then: on one that shares its CPUs times follow what others do. `make papers FULL=1` uses larger classes, and
+all CPUs.
 """
 COLUMNS = ["what", "published", "promp", "least to most", "a second run", "rounds", "at least as good"]
 
