@@ -22,14 +22,14 @@ impl Task {
         let t = thr.slab.take();
         t.set_parent(Some(parent));
         t.depth.store(depth, Relaxed);
-        t.detach.store(0, Relaxed);
+        t.clauses.detach.store(0, Relaxed);
         t.children.reset();
         t.team.set(Some(thr.team()));
         t.group.set(like.group.get());
-        t.in_final.set(like.in_final.get());
-        t.copied.set(false);
+        t.clauses.in_final.set(like.clauses.in_final.get());
+        t.clauses.copied.set(false);
         t.spawned.set(false);
-        t.priority.set(0);
+        t.clauses.priority.set(0);
         t.icvs.set(like.icvs.get());
         t
     }

@@ -99,8 +99,8 @@ impl TaskPool {
     fn execute_one(&'static self, thr: &'static Thread, t: &'static Task) -> Option<&'static Task> {
         // A block made by copy constructors is destroyed by the body: such a task runs even if it is
         // cancelled.
-        let cancelled =
-            !t.copied.get() && (thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled()));
+        let cancelled = !t.clauses.copied.get()
+            && (thr.team().is_cancelled() || t.group.get().is_some_and(|g| g.is_cancelled()));
         if t.call.get().0 != 0 && !cancelled {
             run_body(thr, t);
         } else if is_range(t) {
@@ -109,9 +109,9 @@ impl TaskPool {
         } else {
             thr.tell(Event::TaskSkipped { task: &t.words });
         }
-        if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
+        if t.clauses.detach.load(Relaxed) & detach::CLAUSE != 0 {
             t.children.close();
-            let before = t.detach.fetch_or(detach::ENDED, AcqRel);
+            let before = t.clauses.detach.fetch_or(detach::ENDED, AcqRel);
             if before & detach::FULFILLED == 0 && !cancelled {
                 return None;
             }
@@ -176,7 +176,7 @@ impl TaskPool {
         children.done(t, |d| {
             if d.team.get().is_none() {
                 wake = true; // somebody who waits
-            } else if next.is_none() && d.priority.get() == 0 {
+            } else if next.is_none() && d.clauses.priority.get() == 0 {
                 *next = Some(d);
             } else {
                 d.links.set((others, None));

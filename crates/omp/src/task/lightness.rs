@@ -40,7 +40,7 @@ pub(crate) fn is_special(flags: u32, light: u32) -> bool {
 pub fn lighten(thr: &'static Thread) {
     let (Some(m), Some(task)) = (thr.member.get(), thr.task.get()) else { return };
     let plain = !thr.saving.get() && nobody_looks();
-    let below = match (task.in_final.get(), m.team().level.get()) {
+    let below = match (task.clauses.in_final.get(), m.team().level.get()) {
         (true, _) => INCLUDED | LAST,
         (false, 0) if thr.alone_in.has_plain() => INCLUDED | SERIAL,
         (false, 0) => INCLUDED,

@@ -32,10 +32,10 @@ pub(crate) struct List {
 impl List {
     /// Adds a task.
     pub(crate) fn push(&mut self, t: &'static Task) {
-        let p = t.priority.get();
+        let p = t.clauses.priority.get();
         let mut after = self.tail;
         while let Some(a) = after {
-            if a.priority.get() <= p {
+            if a.clauses.priority.get() <= p {
                 break;
             }
             after = a.links.get().0;

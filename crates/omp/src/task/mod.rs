@@ -64,7 +64,7 @@ pub mod flag {
     pub(crate) const STRICT: u32 = 1 << 14;
 }
 
-/// Bits of [`Task::detach`].
+/// Bits of [`Clauses::detach`].
 pub(crate) mod detach {
     /// Has a detach clause.
     pub(crate) const CLAUSE: u32 = 1;
@@ -76,6 +76,28 @@ pub(crate) mod detach {
 
 /// Words of an argument block inside the task.
 const INLINE: usize = 24;
+
+/// What a task's construct says of it.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct Clauses {
+    /// See [`detach`].
+    pub detach: AtomicU32,
+    /// Priority.
+    pub priority: Own<i32>,
+    /// Is it (in) a final task?
+    pub in_final: Own<bool>,
+    /// The block was made by the compiler's copy function.
+    pub copied: Own<bool>,
+}
+
+/// A task's argument block.
+#[repr(C)]
+struct Memory {
+    /// Its memory if it is not in the task: (address, bytes, alignment).
+    block: Own<(usize, usize, usize)>,
+    inline: Inline,
+}
 
 /// Memory of an argument block.
 #[repr(C, align(16))]
@@ -115,16 +137,10 @@ pub struct Task {
     pub(crate) outer_floor: Own<u64>,
     /// Tasks above it in its region.
     depth: AtomicU32,
-    /// See [`detach`].
-    pub(crate) detach: AtomicU32,
     /// Dependences not met (depend.rs).
     pub(crate) unmet: AtomicU32,
-    /// Priority.
-    pub(crate) priority: Own<i32>,
-    /// Is it (in) a final task?
-    pub(crate) in_final: Own<bool>,
-    /// The block was made by the compiler's copy function.
-    pub(crate) copied: Own<bool>,
+    /// What its construct says of it.
+    pub(crate) clauses: Clauses,
 
     /// Data environment.
     pub icvs: Own<Icvs>,
@@ -134,10 +150,7 @@ pub struct Task {
     pub(crate) children: Count,
     /// What depends on it.
     pub(crate) node: Node,
-    /// The argument block's memory if it is not in the task: (address, bytes, alignment).
-    block: Own<(usize, usize, usize)>,
-
-    inline: Inline,
+    memory: Memory,
     /// Where it is a range of a taskloop's tasks.
     pub(crate) range: Range,
     /// What listeners keep with it.
@@ -156,9 +169,10 @@ const _: () = {
     assert!(mine == line(core::mem::offset_of!(Task, spawned)));
     assert!(line(children + shared) > mine && line(core::mem::offset_of!(Task, node)) > mine);
     assert!(
-        line(core::mem::offset_of!(Task, group)) == 0 && line(core::mem::offset_of!(Task, in_final)) == 1
+        line(core::mem::offset_of!(Task, group)) == 0
+            && line(core::mem::offset_of!(Task, clauses.in_final)) == 1
     );
-    assert!(mine == 2 && line(core::mem::offset_of!(Task, copied)) == 1);
+    assert!(mine == 2 && line(core::mem::offset_of!(Task, clauses.copied)) == 1);
 };
 
 /// Where `spawned` lies, for entry/light.rs.
@@ -171,26 +185,22 @@ impl Task {
         Task {
             parent: AtomicPtr::default(),
             depth: AtomicU32::new(0),
-            detach: AtomicU32::new(0),
             owner: AtomicPtr::default(),
             children: Count::default(),
             team: Own::new(None),
             group: Own::new(None),
             call: Own::new((0, 0)),
             args: Own::new((0, 0)),
-            in_final: Own::new(false),
-            copied: Own::new(false),
+            clauses: Clauses::default(),
             spawned: Own::new(false),
             outer_floor: Own::new(0),
-            priority: Own::new(0),
-            block: Own::new((0, 0, 0)),
             icvs: Own::new(globals().initial.get()),
             unmet: AtomicU32::new(0),
             links: Own::new((None, None)),
             node: Node::default(),
             depends: Own::new(None),
             home,
-            inline: Inline(UnsafeCell::new([0; INLINE])),
+            memory: Memory { block: Own::new((0, 0, 0)), inline: Inline(UnsafeCell::new([0; INLINE])) },
             range: Range::default(),
             words: OfTask::default(),
         }
@@ -217,7 +227,7 @@ impl Task {
     /// Starts an implicit task, within taskgroup `group`.
     #[inline(always)]
     pub(crate) fn begin_region(&self, group: Option<&'static Group>) {
-        self.in_final.set(false);
+        self.clauses.in_final.set(false);
         self.group.set(group);
         self.spawned.set(false);
     }
@@ -280,7 +290,7 @@ impl Task {
     #[inline]
     pub(crate) fn make_block(&self, size: usize, align: usize) -> usize {
         if size <= size_of::<Inline>() && align <= align_of::<Inline>() {
-            return self.inline.0.get() as usize;
+            return self.memory.inline.0.get() as usize;
         }
         let layout = Layout::from_size_align(size, align.max(8)).expect("alignment of a C type");
         // SAFETY: the size is not zero.
@@ -288,7 +298,7 @@ impl Task {
         if p.is_null() {
             std::alloc::handle_alloc_error(layout);
         }
-        self.block.set((p as usize, layout.size(), layout.align()));
+        self.memory.block.set((p as usize, layout.size(), layout.align()));
         p as usize
     }
 
@@ -297,7 +307,7 @@ impl Task {
     #[inline]
     pub(crate) fn free(&'static self, thr: &'static Thread, kept: bool) {
         let parent = self.parent();
-        if self.block.get().0 != 0 || self.depends.get().is_some() {
+        if self.memory.block.get().0 != 0 || self.depends.get().is_some() {
             self.free_extras();
         }
         if let Some(home) = self.home {
@@ -317,12 +327,12 @@ impl Task {
 
     #[cold]
     fn free_extras(&self) {
-        let (p, size, align) = self.block.get();
+        let (p, size, align) = self.memory.block.get();
         // SAFETY: allocated by `make_block`, and made by depend.rs with Box; the task and its children are done.
         unsafe {
             if p != 0 {
                 dealloc(p as *mut u8, Layout::from_size_align_unchecked(size, align));
-                self.block.set((0, 0, 0));
+                self.memory.block.set((0, 0, 0));
             }
             if let Some(c) = self.depends.get() {
                 drop(Box::from_raw(core::ptr::from_ref(c).cast_mut()));

@@ -189,7 +189,7 @@ impl TaskPool {
     /// `thr` puts a task that is ready where it can be found.
     #[inline]
     pub(crate) fn put(&self, thr: &'static Thread, t: &'static Task) {
-        if t.priority.get() > 0 || !thr.member().tasks.deque.push(word(t)) {
+        if t.clauses.priority.get() > 0 || !thr.member().tasks.deque.push(word(t)) {
             self.enlist(t);
         }
     }

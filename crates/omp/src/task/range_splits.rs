@@ -45,14 +45,14 @@ pub(crate) fn suits(thr: &'static Thread, s: &Spec) -> bool {
         && s.copy.is_none()
         && s.flags & flag::PRIORITY == 0
         && !observe::wants(Set::CREATION)
-        && !thr.task().in_final.get()
+        && !thr.task().clauses.in_final.get()
         && !team.tasks.is_enough(thr)
 }
 
 /// Makes the first range, of all pieces of `deal`.
 pub(crate) fn start(thr: &'static Thread, s: &Spec, deal: Deal, (start, step): (u64, u64), may_call: bool) {
     let (team, t) = (thr.team(), Task::explicit(thr));
-    t.in_final.set(t.in_final.get() || s.flags & flag::FINAL != 0);
+    t.clauses.in_final.set(t.clauses.in_final.get() || s.flags & flag::FINAL != 0);
     super::spawn::prepare(thr, t, s);
     let many = may_call && deal.tasks() >= MANY * u64::from(team.size());
     t.range.plan.set(Plan { deal, start, step, func: s.func, align: s.align, many });
@@ -77,7 +77,7 @@ pub(crate) fn execute(pool: &'static TaskPool, thr: &'static Thread, t: &'static
     if !t.children.all_gone() {
         // Others may see to the range's end.
         t.children.close();
-        t.detach.store(detach::CLAUSE, Relaxed);
+        t.clauses.detach.store(detach::CLAUSE, Relaxed);
     }
     done(pool, thr, t);
 }

@@ -77,7 +77,7 @@ fn tell_create(thr: &'static Thread, t: &'static Task, s: &Spec, undeferred: boo
     let form = TaskForm {
         function: s.func,
         undeferred,
-        last: t.in_final.get(),
+        last: t.clauses.in_final.get(),
         taskloop: s.bounds.is_some(),
         dependences: deps.len() as u32,
     };
@@ -99,9 +99,10 @@ fn spawn_or_tell<const TELL: bool>(thr: &'static Thread, s: &Spec) -> Option<&'s
     }
     let t = Task::explicit(thr);
     if s.flags & flag::FINAL != 0 {
-        t.in_final.set(true);
+        t.clauses.in_final.set(true);
     }
-    let now = !s.deferred || team.level.get() == 0 || parent.in_final.get() || team.tasks.is_enough(thr);
+    let now =
+        !s.deferred || team.level.get() == 0 || parent.clauses.in_final.get() || team.tasks.is_enough(thr);
     if TELL {
         tell_create(thr, t, s, now, &[]);
     }
@@ -127,7 +128,7 @@ pub(crate) fn prepare(thr: &'static Thread, t: &'static Task, s: &Spec) {
     fill(thr, t, s, p);
     t.call.set((s.func, p));
     t.args.set((p, s.size));
-    t.copied.set(s.copy.is_some());
+    t.clauses.copied.set(s.copy.is_some());
     thr.task().spawned.set(true);
 }
 
@@ -143,13 +144,13 @@ fn spawn_special<const TELL: bool>(thr: &'static Thread, s: &Spec) -> Option<&'s
     let detached = s.flags & flag::DETACH != 0;
     let t = Task::explicit(thr);
     if s.flags & flag::FINAL != 0 {
-        t.in_final.set(true);
+        t.clauses.in_final.set(true);
     }
     if s.flags & flag::PRIORITY != 0 {
-        t.priority.set(s.priority.clamp(0, globals().max_task_priority));
+        t.clauses.priority.set(s.priority.clamp(0, globals().max_task_priority));
     }
     if detached {
-        t.detach.store(detach::CLAUSE, Relaxed);
+        t.clauses.detach.store(detach::CLAUSE, Relaxed);
         let handle = core::ptr::from_ref(t) as usize;
         // SAFETY: the program's event variable, and the first word of its data, take the handle.
         unsafe {
@@ -160,7 +161,7 @@ fn spawn_special<const TELL: bool>(thr: &'static Thread, s: &Spec) -> Option<&'s
         }
     }
     let enough = || deps.is_empty() && !detached && team.tasks.is_enough(thr);
-    let now = !s.deferred || team.level.get() == 0 || parent.in_final.get() || enough();
+    let now = !s.deferred || team.level.get() == 0 || parent.clauses.in_final.get() || enough();
     if TELL {
         tell_create(thr, t, s, now, &deps);
     }
@@ -264,9 +265,11 @@ fn prepare_now(thr: &'static Thread, t: &'static Task, s: &Spec) {
 #[inline(always)]
 pub fn execute<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
     task_body::run_body_or_tell::<TELL>(thr, t);
-    if t.detach.load(Relaxed) & detach::CLAUSE != 0 {
-        t.detach.fetch_or(detach::ENDED, AcqRel);
-        TaskPool::wait_below(thr, Pause::Taskwait, || t.detach.load(Acquire) & detach::FULFILLED != 0);
+    if t.clauses.detach.load(Relaxed) & detach::CLAUSE != 0 {
+        t.clauses.detach.fetch_or(detach::ENDED, AcqRel);
+        TaskPool::wait_below(thr, Pause::Taskwait, || {
+            t.clauses.detach.load(Acquire) & detach::FULFILLED != 0
+        });
         t.children.close();
     }
     task_body::end(thr, t, t.parent_task(), false);
@@ -345,7 +348,7 @@ pub fn fulfill(thr: &'static Thread, handle: usize) {
     // SAFETY: the program passes a handle that `spawn` gave it, of a task that is not done before this call.
     let t: &'static Task = unsafe { &*(handle as *const Task) };
     let team = t.team.get();
-    let before = t.detach.fetch_or(detach::FULFILLED, AcqRel);
+    let before = t.clauses.detach.fetch_or(detach::FULFILLED, AcqRel);
     thr.tell(Event::TaskFulfil { task: &t.words, ended: before & detach::ENDED != 0 });
     match team {
         Some(team) if before & detach::ENDED != 0 => team.tasks.done(thr, t),

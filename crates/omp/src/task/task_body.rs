@@ -12,7 +12,7 @@ use core::sync::atomic::Ordering::*;
 /// True if another thread may wait for that.
 #[inline]
 pub(crate) fn end(thr: &'static Thread, t: &'static Task, parent: &'static Task, counted: bool) -> bool {
-    let closed = t.detach.load(Relaxed) & detach::CLAUSE != 0;
+    let closed = t.clauses.detach.load(Relaxed) & detach::CLAUSE != 0;
     let own = parent.is_run_by(thr);
     let child_done = || {
         if counted && parent.children.child_done(own) {
@@ -72,7 +72,7 @@ pub(crate) fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'stat
     t.run_by(thr);
     thr.task.set(Some(t));
     thr.held.set(0);
-    let last = t.in_final.get() != t.parent_task().in_final.get();
+    let last = t.clauses.in_final.get() != t.parent_task().clauses.in_final.get();
     if last {
         lighten(thr);
     }
@@ -81,7 +81,8 @@ pub(crate) fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'stat
     }
     activate_here(thr, t.call.get(), t.args.get());
     if TELL && let Some(outer) = outer {
-        let detached = t.detach.load(Relaxed) & (detach::CLAUSE | detach::FULFILLED) == detach::CLAUSE;
+        let detached =
+            t.clauses.detach.load(Relaxed) & (detach::CLAUSE | detach::FULFILLED) == detach::CLAUSE;
         thr.tell(Event::TaskEnd { task: &t.words, outer: &outer.words, detached });
     }
     thr.held.set(held);

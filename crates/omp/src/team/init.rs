@@ -124,7 +124,7 @@ pub(crate) fn adopt_caller() -> &'static Thread {
     };
     team.size.set(1);
     team.way.set(Way::of(1));
-    team.icvs.set(g.initial.get());
+    team.origin.icvs.set(g.initial.get());
     let m: &'static Member = team.member(0);
     m.thread.set(Some(thr));
     m.place.set(bind::initial(g));

@@ -57,8 +57,9 @@ impl Team {
     #[inline(never)]
     fn meet(&'static self, thr: &'static Thread, cancellable: bool) -> Option<bool> {
         let m = thr.member();
-        let (me, round, busy) = (m.num.get() as usize, m.rounds.get() + 1, self.tasks.has_been_used());
-        m.rounds.set(round);
+        let (me, round, busy) =
+            (m.num.get() as usize, m.barriers.pairs.get() + 1, self.tasks.has_been_used());
+        m.barriers.pairs.set(round);
         self.barrier.tell(me, round, busy);
         let met = || self.barrier.is_met(me, round);
         let stop = || cancellable && self.is_cancelled();
@@ -80,8 +81,8 @@ impl Team {
     #[inline(never)]
     fn gather(&'static self, thr: &'static Thread, cancellable: bool) -> bool {
         let m = thr.member();
-        let round = m.gathered.get().wrapping_add(1);
-        m.gathered.set(round);
+        let round = m.barriers.gathered.get().wrapping_add(1);
+        m.barriers.gathered.set(round);
         let a = self.barrier.arrive(m.num.get(), round);
         let stop = || cancellable && self.is_cancelled();
         // The last one holds the round until all tasks are done: it executes them like everybody else.

@@ -42,26 +42,18 @@ pub struct Member {
     pub(crate) end: End,
     /// The team's current region.
     pub epoch: Own<u64>,
-    /// Worksharing constructs entered so far in this region.
-    pub(crate) share_seq: Own<u64>,
-    /// So many of them all members are known to have left, because a barrier came behind them.
-    pub(crate) settled: Own<u64>,
+    /// Worksharing constructs of this region.
+    pub(crate) constructs: Constructs,
     /// Single constructs come to so far in this region.
     pub singles: Own<u32>,
     /// Those that somebody had come to when this member looked last, if it is not ahead.
     pub singles_met: Own<u32>,
     /// The construct the thread is in, or was in last.
     pub share: Own<Option<&'static Share>>,
-    /// Barriers that the member has come to while the team had two.
-    pub(crate) rounds: Own<u64>,
-    /// Rounds of the barrier's tree that it has come to.
-    pub(crate) gathered: Own<u32>,
-    /// Position in the current construct. Static schedules: trips done; loops in batches: how far the dispenser was.
-    pub(crate) trip: Own<u64>,
-    /// In a loop of a team of many: it has said that it has a batch (work/shared_batches.rs).
-    pub(crate) holds: Own<bool>,
-    /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration, end).
-    pub(crate) rest: Own<(u64, u64)>,
+    /// Barriers.
+    pub(crate) barriers: Barriers,
+    /// In the current construct.
+    pub(crate) position: Position,
     /// Chunks of the current dynamic loop taken and not begun; others take from it, too.
     pub(crate) batch: CachePadded<Batch>,
     /// The loop that `batch` is of, and its sequence number: next to it, so that the next chunk needs nothing else.
@@ -80,6 +72,39 @@ pub struct Member {
     pub implicit: Task,
 }
 
+/// Worksharing constructs that a member has come to in its region.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct Constructs {
+    /// Entered so far.
+    pub entered: Own<u64>,
+    /// So many of them all members are known to have left, because a barrier came behind them.
+    pub settled: Own<u64>,
+}
+
+/// Barriers that a member has come to.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct Barriers {
+    /// While the team had two members.
+    pub pairs: Own<u64>,
+    /// Rounds of the barrier's tree.
+    pub gathered: Own<u32>,
+}
+
+/// Where a member is in its current construct.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct Position {
+    /// Static schedules: trips done; loops in batches: how far the dispenser was.
+    pub trip: Own<u64>,
+    /// In a loop of a team of many: it has said that it has a batch (work/shared_batches.rs).
+    pub holds: Own<bool>,
+    /// What is left of the current chunk of a static schedule that is handed out in fragments: (first iteration,
+    /// end).
+    pub rest: Own<(u64, u64)>,
+}
+
 impl Member {
     /// A member without a team.
     pub(crate) fn new() -> Self {
@@ -90,16 +115,12 @@ impl Member {
             place: Own::new((0, 0, u32::MAX)),
             end: End::default(),
             epoch: Own::new(0),
-            share_seq: Own::new(0),
-            settled: Own::new(0),
+            constructs: Constructs::default(),
             singles: Own::new(0),
             singles_met: Own::new(0),
             share: Own::new(None),
-            rounds: Own::new(0),
-            gathered: Own::new(0),
-            trip: Own::new(0),
-            holds: Own::new(false),
-            rest: Own::new((0, 0)),
+            barriers: Barriers::default(),
+            position: Position::default(),
             batch: CachePadded::new(Batch::default()),
             batched: Own::new((0, Shape::NONE)),
             pace: Pace::default(),
@@ -127,7 +148,7 @@ impl Member {
     /// others change.
     #[inline(always)]
     pub(crate) fn construct(&self) -> u64 {
-        self.share_seq.get() - 1
+        self.constructs.entered.get() - 1
     }
 
     /// Enters the next one of `shares`, the team's; see [`ShareRing::enter`].
@@ -138,12 +159,12 @@ impl Member {
         epoch: u64,
         make: impl Maker,
     ) -> (&'static Share, Option<u64>) {
-        let seq = self.share_seq.get();
-        self.share_seq.set(seq + 1);
-        self.trip.set(0);
-        self.rest.set((0, 0));
+        let seq = self.constructs.entered.get();
+        self.constructs.entered.set(seq + 1);
+        self.position.trip.set(0);
+        self.position.rest.set((0, 0));
         self.ledger.begin_construct();
-        let entered = shares.enter(epoch, seq, &self.settled, make);
+        let entered = shares.enter(epoch, seq, &self.constructs.settled, make);
         self.share.set(Some(entered.0));
         entered
     }
@@ -152,8 +173,8 @@ impl Member {
     #[inline]
     pub fn settle_construct(&self) {
         if let Some(s) = self.share.get() {
-            let settled = self.share_seq.get();
-            self.settled.set(settled);
+            let settled = self.constructs.entered.get();
+            self.constructs.settled.set(settled);
             // One looks.
             if self.num.get() == 0 {
                 self.team().shares.settle(s, self.epoch.get(), settled);

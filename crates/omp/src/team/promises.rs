@@ -60,9 +60,9 @@ pub fn vouch(thr: &'static Thread, replayable: bool) {
 /// A member begins a region: what was said where the region was encountered holds in it.
 #[inline]
 pub(crate) fn enter_region(thr: &'static Thread, team: &Team) {
-    let v = team.vouched.get();
+    let v = team.origin.vouched.get();
     thr.vouched.set(v);
-    let (recompute, fragments) = team.wishes.get();
+    let (recompute, fragments) = team.origin.wishes.get();
     thr.recompute.set(recompute);
     thr.fragments.set(fragments);
     thr.set_saving(v == 1 || saves_private_state(&globals().promp));
@@ -80,7 +80,7 @@ pub(crate) fn leave_region(thr: &'static Thread) {
 /// A worksharing construct has ended: a word given inside the region is spent.
 #[inline]
 pub(crate) fn construct_ended(thr: &'static Thread, team: &'static Team) {
-    let v = team.vouched.get();
+    let v = team.origin.vouched.get();
     if thr.vouched.get() != v {
         thr.vouched.set(v);
     }

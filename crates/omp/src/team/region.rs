@@ -123,12 +123,12 @@ fn start_or_tell<const TELL: bool, const WHOLE: bool>(
         team.primary.group.set(None);
         enter(thr, m, team, again);
         prepare(team);
-        team.combined.refer_to(team.primary.combined.get());
-        team.group.refer_to(team.primary.group.get());
+        team.begins.combined.refer_to(team.primary.combined.get());
+        team.begins.group.refer_to(team.primary.group.get());
         call_workers(team, epoch, call);
     } else {
-        team.combined.refer_to(None);
-        team.group.refer_to(None);
+        team.begins.combined.refer_to(None);
+        team.begins.group.refer_to(None);
         call_workers(team, epoch, call);
         enter(thr, m, team, again);
     }
@@ -315,7 +315,7 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
         belong(thr, member, team);
         thr.prepared.set(Some((member, since)));
     }
-    begin_implicit(thr, member, (team.combined.get(), team.group.get()));
+    begin_implicit(thr, member, (team.begins.combined.get(), team.begins.group.get()));
     if TELL {
         tell_begin(thr, team);
     }
@@ -347,8 +347,8 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
 #[inline(always)]
 pub fn take_part(thr: &'static Thread, m: &'static Member, epoch: u64) {
     m.epoch.set(epoch);
-    m.share_seq.set(0);
-    m.settled.set(0);
+    m.constructs.entered.set(0);
+    m.constructs.settled.set(0);
     m.singles.set(0);
     m.singles_met.set(0);
     m.share.set(None);
@@ -361,8 +361,8 @@ pub fn take_part(thr: &'static Thread, m: &'static Member, epoch: u64) {
 
 /// Gives a member what it has from the setting-up (setup.rs).
 fn belong(thr: &'static Thread, m: &'static Member, team: &'static Team) {
-    thr.league.set(team.league.get());
-    m.implicit.belong(thr, team.icvs.get(), team.parent_task.get());
+    thr.league.set(team.origin.league.get());
+    m.implicit.belong(thr, team.origin.icvs.get(), team.origin.task.get());
     thr.enter(m);
     promises::enter_region(thr, team);
     if globals().display_affinity {
@@ -380,10 +380,10 @@ fn begin_implicit(
 ) {
     m.implicit.begin_region(group);
     if let Some(s) = combined {
-        m.share_seq.set(1);
+        m.constructs.entered.set(1);
         m.share.set(Some(s));
-        m.trip.set(0);
-        m.rest.set((0, 0));
+        m.position.trip.set(0);
+        m.position.rest.set((0, 0));
         m.ledger.begin_construct();
     }
     if m.place.get().2 != thr.home.bound.get() {

@@ -58,7 +58,7 @@ pub(crate) fn team_for<const WHOLE: bool>(
     let asked = Asked::now(threads, flags);
     if let Some((m, _)) = thr.prepared.get() {
         let team = m.team();
-        if thr.is_in(team.parent_task.get()) && team.primary.asked.get() == asked && !team.is_cancelled() {
+        if thr.is_in(team.origin.task.get()) && team.primary.asked.get() == asked && !team.is_cancelled() {
             return Some((team, true));
         }
     }
@@ -83,7 +83,7 @@ fn set_up_or_do(thr: &'static Thread, call: (usize, usize), asked: Asked) -> Opt
 fn alone_again(thr: &'static Thread, call: usize, asked: Asked) -> Option<&'static Team> {
     let team = thr.alone.get()?;
     let since = team.primary.since.get();
-    if !thr.is_in(team.parent_task.get())
+    if !thr.is_in(team.origin.task.get())
         || team.is_cancelled()
         || !thr.alone_in.is_in_team(call, asked, since)
     {
@@ -185,7 +185,7 @@ fn set_up(
     let n = team.size();
     describe(team, thr, asked);
     fit_barrier(team);
-    let limited = team.icvs.peek().thread_limit != u32::MAX;
+    let limited = team.origin.icvs.peek().thread_limit != u32::MAX;
     if limited && wanted > n {
         BUSY.fetch_sub(wanted - n, Relaxed);
     }
@@ -198,8 +198,8 @@ fn set_up(
     // An implicit task begins anew with each region, and its thread is prepared for that one then.
     let again = core::ptr::eq(task, &outer.implicit)
         && (thr.depth.get() as usize) < HOT_DEPTH
-        && team.vouched.get() == 0
-        && team.wishes.get() == (0, 0)
+        && team.origin.vouched.get() == 0
+        && team.origin.wishes.get() == (0, 0)
         && !limited;
     thr.prepared.set((again && !tuned && wanted == n).then(|| (team.member(0), since)));
     if let Some(site) = site {
@@ -216,14 +216,14 @@ fn describe(team: &'static Team, thr: &'static Thread, asked: Asked) {
     let outer_team = outer.team();
     team.way.update(Way::of(n));
     team.primary.parent.set(Some(outer));
-    team.parent_task.refer_to(Some(task));
+    team.origin.task.refer_to(Some(task));
     let level = outer_team.level.get() + 1;
     team.level.update(level);
     team.active_level.update(outer_team.active_level.get() + u32::from(n > 1));
-    team.icvs.update(inner_icvs(task.icvs.get(), level, asked.flags));
-    team.vouched.update(thr.vouched.get());
-    team.wishes.update((thr.recompute.get(), thr.fragments.get()));
-    team.league.update(thr.league.get());
+    team.origin.icvs.update(inner_icvs(task.icvs.get(), level, asked.flags));
+    team.origin.vouched.update(thr.vouched.get());
+    team.origin.wishes.update((thr.recompute.get(), thr.fragments.get()));
+    team.origin.league.update(thr.league.get());
     team.patience.update(worker_pool::patience(if team.active_level.get() > 1 {
         worker_pool::workers() + 1
     } else {
@@ -239,7 +239,7 @@ fn fit_barrier(team: &'static Team) {
         // One member may have come to a barrier that the other has left out.
         team.barrier.forget();
         for i in 0..team.capacity() {
-            team.member(i).rounds.set(0);
+            team.member(i).barriers.pairs.set(0);
         }
     }
     let n = team.size();
@@ -249,7 +249,7 @@ fn fit_barrier(team: &'static Team) {
         team.barrier.reset(shape);
         for i in 0..n {
             let m = team.member(i);
-            m.gathered.set(0);
+            m.barriers.gathered.set(0);
             m.tasks.share_with(n);
         }
     }
@@ -272,7 +272,7 @@ fn place_members(team: &'static Team, task: &Task, asked: Asked) {
 #[inline(always)]
 pub(crate) fn ended(team: &'static Team) {
     let n = team.size();
-    if team.icvs.peek().thread_limit != u32::MAX && n > 1 {
+    if team.origin.icvs.peek().thread_limit != u32::MAX && n > 1 {
         BUSY.fetch_sub(n - 1, Relaxed);
     }
 }

@@ -32,22 +32,12 @@ pub struct Team {
     pub level: Own<u32>,
     /// Nesting level of active (more than one thread) regions.
     pub active_level: Own<u32>,
-    /// `promp_replayable` as it stood where the region was encountered.
-    pub(crate) vouched: Own<u8>,
-    /// `promp_recompute` and `promp_frags` in front of the region: for its first construct.
-    pub(crate) wishes: Own<(u8, u32)>,
-    /// The ICVs every implicit task starts with.
-    pub(crate) icvs: Own<Icvs>,
-    /// The task that encountered the region.
-    pub(crate) parent_task: Own<Option<&'static Task>>,
-    /// The primary thread's place in a league of teams.
-    pub(crate) league: Own<(u32, u32)>,
+    /// What it has from where the region was encountered.
+    pub(crate) origin: Origin,
     /// How long a waiting member stays awake.
     pub patience: Own<Patience>,
-    /// A combined construct's descriptor (`GOMP_parallel_loop_…`): every member starts inside it.
-    pub(crate) combined: Own<Option<&'static Share>>,
-    /// The taskgroup of the region's task reductions.
-    pub(crate) group: Own<Option<&'static Group>>,
+    /// What every member begins in.
+    pub(crate) begins: Begins,
     /// Was `cancel parallel` encountered?
     pub(crate) cancelled: AtomicU32,
     /// The primary thread's own notes.
@@ -74,6 +64,31 @@ pub struct Team {
     pub words: OfTeam,
 }
 
+/// What a team has from where its region was encountered.
+#[repr(C)]
+pub(crate) struct Origin {
+    /// `promp_replayable` as it stood there.
+    pub vouched: Own<u8>,
+    /// `promp_recompute` and `promp_frags` in front of the region: for its first construct.
+    pub wishes: Own<(u8, u32)>,
+    /// The ICVs every implicit task starts with.
+    pub icvs: Own<Icvs>,
+    /// The task that encountered it.
+    pub task: Own<Option<&'static Task>>,
+    /// The primary thread's place in a league of teams.
+    pub league: Own<(u32, u32)>,
+}
+
+/// What the members of a region begin in.
+#[derive(Default)]
+#[repr(C)]
+pub(crate) struct Begins {
+    /// A combined construct's descriptor (`GOMP_parallel_loop_…`): every member starts inside it.
+    pub combined: Own<Option<&'static Share>>,
+    /// The taskgroup of the region's task reductions.
+    pub group: Own<Option<&'static Group>>,
+}
+
 /// What changes with every region; workers need none of it unless a thread fails.
 #[derive(Default)]
 pub struct Primary {
@@ -89,7 +104,7 @@ pub struct Primary {
     pub(crate) since: Own<u64>,
     /// The tuner measures the region: the number of its entry, when the region began (ns).
     pub(crate) measured: Own<Option<(u16, u64)>>,
-    /// What [`Team::combined`] and [`Team::group`] are to be in the region that starts.
+    /// What [`Team::begins`] is to be in the region that starts.
     pub combined: Own<Option<&'static Share>>,
     /// See `combined`.
     pub group: Own<Option<&'static Group>>,
@@ -127,14 +142,15 @@ impl Team {
             way: Own::default(),
             level: Own::new(0),
             active_level: Own::new(0),
-            vouched: Own::new(0),
-            wishes: Own::new((0, 0)),
-            icvs: Own::new(globals().initial.get()),
-            parent_task: Own::new(None),
-            league: Own::new((0, 1)),
+            origin: Origin {
+                vouched: Own::new(0),
+                wishes: Own::new((0, 0)),
+                icvs: Own::new(globals().initial.get()),
+                task: Own::new(None),
+                league: Own::new((0, 1)),
+            },
             patience: Own::default(),
-            combined: Own::new(None),
-            group: Own::new(None),
+            begins: Begins::default(),
             cancelled: AtomicU32::new(0),
             primary: Default::default(),
             call: Default::default(),

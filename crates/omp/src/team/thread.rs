@@ -317,7 +317,7 @@ impl Thread {
 
     /// Is its current task final? One that is only counted is so where the task it is in is.
     pub fn is_in_final(&self) -> bool {
-        self.task.get().is_some_and(|t| t.in_final.get())
+        self.task.get().is_some_and(|t| t.clauses.in_final.get())
     }
 
     /// One more or one fewer lock held.

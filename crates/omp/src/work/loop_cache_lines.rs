@@ -144,7 +144,7 @@ fn who_comes_to_a_loop_fetches_one_line() {
             let m = &members[me];
             let (_, lines) = touched::by(|| {
                 if comes {
-                    m.settled.set(m.share_seq.get());
+                    m.constructs.settled.set(m.constructs.entered.get());
                     assert_eq!(m.enter_construct(ring, 1, |_| ()).1.is_some(), me == 0);
                 }
                 m.share().dispenser.take(2, 1)
@@ -183,7 +183,7 @@ fn who_makes_a_loop_need_not_fetch_the_line_back_for_its_first_chunk() {
             let mut taken = [None; 2];
             for (me, m) in members.iter().enumerate() {
                 let (_, lines) = touched::by(|| {
-                    m.settled.set(m.share_seq.get());
+                    m.constructs.settled.set(m.constructs.entered.get());
                     let made = m.enter_construct(ring, 1, first).1;
                     assert_eq!(made.is_some(), me == 0, "loop {k}");
                     taken[me] = made.filter(|n| *n > 0).map(|_| 0);

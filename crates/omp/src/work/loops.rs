@@ -307,7 +307,7 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
         return Some(shape.range(number));
     }
     let threads = team.size();
-    let mut position = m.trip.get();
+    let mut position = m.position.trip.get();
     if position == 0 {
         m.batched.set((construct, *shape));
     }
@@ -331,7 +331,7 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
     } else {
         many.more_of_few(&s.dispenser, &mut position, steal)
     };
-    m.trip.set(position);
+    m.position.trip.set(position);
     let (first, n) = more?;
     m.pace.took(n);
     Some(shape.range(m.batch.fill(construct, first, n)))
@@ -341,21 +341,21 @@ fn batched(m: &'static Member, s: &'static Share, shape: &Shape) -> Option<Range
 #[inline(never)]
 fn batched_by_many(m: &'static Member, s: &'static Share, shape: &Shape, many: Many) -> Option<Range> {
     let (construct, team) = (m.construct(), m.team());
-    let mut own = shared_batches::Own { position: m.trip.get(), holds: m.holds.get() };
+    let mut own = shared_batches::Own { position: m.position.trip.get(), holds: m.position.holds.get() };
     let may = !m.ledger.had_last();
     let more = many.more(&s.dispenser, m.num.get(), &mut own, |victim| {
         if may { team.member(victim).batch.steal(construct) } else { None }
     });
-    m.trip.set(own.position);
-    m.holds.set(own.holds);
+    m.position.trip.set(own.position);
+    m.position.holds.set(own.holds);
     let (first, n) = more?;
     Some(shape.range(m.batch.fill(construct, first, n)))
 }
 
 /// The static schedule: blocks of the given chunk, dealt round robin, or one block a thread.
 fn static_chunk(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
-    let (trip, num, total) = (m.trip.get(), u64::from(m.num.get()), shape.total);
-    m.trip.set(trip + 1);
+    let (trip, num, total) = (m.position.trip.get(), u64::from(m.num.get()), shape.total);
+    m.position.trip.set(trip + 1);
     if shape.chunk == 0 {
         if trip > 0 {
             return None;
@@ -371,14 +371,14 @@ fn static_chunk(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
 
 /// The next fragment of a static chunk: of `len` iterations in m fragments, ceil(len/m) (P1, PR_FRAGS).
 fn fragment(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
-    let (mut lo, mut end) = m.rest.get();
+    let (mut lo, mut end) = m.position.rest.get();
     if lo == end {
         let r = static_chunk(m, shape, n)?;
         (lo, end) = (r.lo, r.hi);
     }
     let whole = if shape.chunk == 0 { shape.total / n + 1 } else { shape.chunk };
     let hi = lo.saturating_add(whole.div_ceil(shape.fragments)).min(end);
-    m.rest.set((hi, end));
+    m.position.rest.set((hi, end));
     Some(Range { lo, hi })
 }
 
