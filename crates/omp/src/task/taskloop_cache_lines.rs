@@ -43,7 +43,7 @@ impl Run {
         let t = Box::leak(Box::new(t));
         t.left.begin();
         touch(&t.head);
-        touch(&t.memory.block);
+        touch(&t.block);
         self.tasks.push(t);
         self.tasks.len() as u64 - 1
     }
@@ -74,7 +74,7 @@ impl Run {
     fn execute(&mut self, me: u32, t: u64) {
         let (at, (first, mut end)) = (t as usize, self.tasks[t as usize].pieces);
         touch(&self.tasks[at].head);
-        touch(&self.tasks[at].memory.block);
+        touch(&self.tasks[at].block);
         if end - first > 1 {
             self.tasks[at].left.split((end - first).ilog2());
         }
