@@ -207,8 +207,9 @@ macro_rules! callback {
         #[unsafe(naked)]
         unsafe extern "C" fn $name() {
             core::arch::naked_asm!(
-                concat!(".hidden ", stringify!($name)),
-                $crate::exported_label!($name),
+                // As where it is called: an assembler that gets both says so otherwise.
+                concat!(".weak ", stringify!($name), "\n.hidden ", stringify!($name)),
+                concat!(".type ", stringify!($name), ", @function\n", stringify!($name), ":"),
                 ".cfi_startproc",
                 "jmp {f}",
                 ".cfi_endproc",
