@@ -12,6 +12,7 @@
 
 use super::event_count::Patience;
 use crate::sys::own::Own;
+use crate::sys::signals;
 use crate::sys::syscall::{self, CpuSet};
 use crate::sys::time;
 use crate::upward::home_of_caller;
@@ -153,6 +154,15 @@ fn step_aside(other: u32) {
         return;
     }
     home.moved.set(now);
+    // No checkpoint in between: where it is continued other CPUs may be allowed.
+    let mask = signals::block_all();
+    leave(home, cpu, other, now);
+    signals::set_mask(mask);
+}
+
+/// Leaves `cpu`, where a thread that woke this one was on `other`, and may run wherever it could before.
+fn leave(home: &'static Home, cpu: u32, other: u32, now: u64) {
+    let me = address(home);
     let Some(allowed) = syscall::CpuSet::of_host(0) else { return };
     let to = match HOMES.find(me, cpu, home.cpu.get(), allowed.cpus()) {
         Some(to) => {
