@@ -140,6 +140,16 @@ pub(crate) fn forget_others() {
     HOMES.0.iter().for_each(|h| h.store(0, Relaxed));
 }
 
+/// Signals that come from elsewhere.
+const ALL_BUT_CRASHES: u64 = {
+    let (mut set, mut i) = (u64::MAX, 0);
+    while i < signals::CRASHES.len() {
+        set &= !(1 << (signals::CRASHES[i] - 1));
+        i += 1;
+    }
+    set
+};
+
 /// Leaves CPU `other`, or another's home.
 #[cold]
 fn step_aside(other: u32) {
@@ -155,7 +165,7 @@ fn step_aside(other: u32) {
     }
     home.moved.set(now);
     // No checkpoint in between: where it is continued other CPUs may be allowed.
-    let mask = signals::block_all();
+    let mask = signals::block(ALL_BUT_CRASHES);
     leave(home, cpu, other, now);
     signals::set_mask(mask);
 }
