@@ -84,10 +84,10 @@ pub(crate) fn take_back_now() -> Result<(), isize> {
     Ok(())
 }
 
-/// Somebody else ends the process by this signal: if its end has been recorded, it has ended before. System
-/// calls only.
+/// Somebody else ends the process by this signal: if its end is recorded, it has ended before. System calls.
 pub fn others_end_it(signal: i32) {
-    if keep::if_on().is_some_and(is_ours) && status().is_some() {
+    // Nobody records an end before the counters' page is there.
+    if keep::if_on().is_some_and(|k| is_ours(k) && k.end.who.load(Acquire) != 0) && status().is_some() {
         ended().fetch_or((signal as u64) << 32, AcqRel);
     }
 }
