@@ -207,6 +207,21 @@ fn updates_behind_unknown_functions() {
     survives(&exe);
 }
 
+/// Lock sections in functions of other files: what these do behind the last one, and their callers behind the
+/// call, is recovered each by itself.
+#[test]
+fn lock_sections_in_functions_of_other_files() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let part = objects(&cc, &["deposit.c"], &[]);
+    let exe = linked(&cc, "deposits", &[objects(&cc, &["deposits.c"], &[]), part.clone()].concat(), &["-lm"]);
+    survives(&exe);
+    // Of a caller that gcc has built nothing is known: it is not executed again with what it has called.
+    let main = objects(Path::new("gcc"), &["deposits.c"], &["-DGCC"]);
+    let exe = linked(&cc, "deposits_gcc", &[main, part].concat(), &["-lm"]);
+    let (refused, again) = right_or_refused(&exe, "4", [200, 10], &|refused, again| refused > 1 && again > 1);
+    assert!(refused > 1 && again > 1, "{again} executed again, {refused} refused");
+}
+
 /// What other files' functions update is saved in loops that have stopped saving, or that need not save.
 #[test]
 fn updates_in_functions_of_loops_with_two_versions() {

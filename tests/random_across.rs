@@ -3,7 +3,8 @@
 //!
 //! Each iteration works on rows of its own, so the programs are free of races; what it calls reads, updates,
 //! covers, keeps and passes on what it is given, in other files, through variables, tables, structures and
-//! numbers. Every update changes the value, so that work which is wrongly executed twice shows in the sum.
+//! numbers, with lock sections in between. Every update changes the value, so that work which is wrongly
+//! executed twice shows in the sum.
 
 use crate::common::draws::Draws;
 use crate::common::*;
@@ -27,6 +28,7 @@ extern double a[N][M], b[N][M], level, table[M];
 extern double *kept[N], memo[N];
 extern double *rows[N];
 extern volatile double noise[N];
+extern long tally;
 double outside(int i, double *x, double s);
 extern double (*const way)(int i, double *x, double s);
 ";
@@ -69,6 +71,14 @@ fn statement(rng: &mut Seeded, own: u64, gentle: bool, depth: u32) -> String {
             _ => format!("{{ __sync_synchronize(); x[{j}] = x[{j}] * 0.5 + {c}; }}"),
         };
         return format!("{when}{what}");
+    }
+    if rng.below(10) == 0 {
+        // A call of the runtime, here or in a function of this file alone: others' segments end there.
+        return match rng.below(3) {
+            0 => format!("{{\n#pragma omp critical(tally)\n    tally += {c}; }}"),
+            1 => format!("if (i % 3 == 1) {{\n#pragma omp critical(tally)\n    tally += {c}; }}"),
+            _ => format!("s = s * 0.5 + count{own}(i, x, {value});"),
+        };
     }
     let kind = rng.below(if depth > 0 { 23 } else { 19 });
     let kind = if gentle && (6..12).contains(&kind) { kind - 6 } else { kind };
@@ -122,6 +132,13 @@ fn file(rng: &mut Seeded, number: u64, gentle: bool) -> String {
         let _ = writeln!(text, "double f{f}(int n, int i, double *x, double *y, double s);");
     }
     let _ = writeln!(text, "static double hidden{number}[N];");
+    let before = rng.pick(&["", "    x[2] = x[2] * 0.5 + s;\n", "    if (i % 5 == 2) return s;\n"]);
+    let behind = rng.pick(&["", "    x[3] = x[3] * 0.75 + s;\n", "    memo[i] = memo[i] * 0.5 + x[1];\n"]);
+    let _ = writeln!(
+        text,
+        "static __attribute__((noinline)) double count{number}(int i, double *x, double s) {{\n{before}\
+         #pragma omp critical(tally)\n    tally++;\n{behind}    return x[i % M] * 0.5;\n}}"
+    );
     for f in (0..FUNCTIONS).filter(|f| f % 3 == number) {
         let _ = writeln!(
             text,
@@ -134,6 +151,7 @@ fn file(rng: &mut Seeded, number: u64, gentle: bool) -> String {
     }
     if number == 0 {
         text += "#include <stdio.h>
+long tally;
 double a[N][M], b[N][M], level = 0.5, table[M] = {1, 2, 3, 4, 5, 6}, *kept[N], memo[N], *rows[N];
 static double c[N][M];
 struct box boxes[N], *chain[N];
@@ -188,7 +206,7 @@ int main(void) {
         for (int j = 0; j < M; j++) s = s * 0.999 + boxes[i].at[j];
         for (int j = 0; j < M; j++) s = s * 0.999 + a[i][j] + 2 * b[i][j] + 3 * c[i][j];
     }
-    printf(\"%.17g\\n\", s);
+    printf(\"%.17g %ld\\n\", s, tally);
     return 0;
 }
 ";

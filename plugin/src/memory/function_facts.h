@@ -21,6 +21,8 @@ struct FunctionFacts
   struct Call { tree callee; std::vector<int> from; std::set<std::pair<unsigned, unsigned>> apart; };
   std::vector<Call> calls;
   bool known_callers = false, outlined = false;
+  bool orphaned = false; ///< of its runtime calls, some do more than begin a region
+  bool may_mark = false; ///< it may have marks in front of its returns
   std::vector<tree> parameters;
 };
 

@@ -53,6 +53,12 @@ bool is_save_point (gimple *stmt)
   return starts_with (name, "GOMP_") || !strcmp (name, "__promp_point");
 }
 
+bool begins_region (gimple *stmt)
+{
+  const char *name = callee_name (stmt);
+  return starts_with (name, "GOMP_parallel") || starts_with (name, "GOMP_teams") || starts_with (name, "GOMP_target");
+}
+
 bool is_outlined (function *fn)
 {
   return DECL_NAME (fn->decl) && strstr (IDENTIFIER_POINTER (DECL_NAME (fn->decl)), "._omp_fn.") != nullptr;

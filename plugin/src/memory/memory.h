@@ -98,6 +98,8 @@ inline bool starts_with (const char *s, const char *prefix) { return !strncmp (s
 tree step_back (tree t);
 /// Is it a call of the runtime that is a save point?
 bool is_save_point (gimple *stmt);
+/// Does it execute a region, of which the calling thread is the first?
+bool begins_region (gimple *stmt);
 /// Is the function one that GCC made of a construct's body?
 bool is_outlined (function *fn);
 

@@ -313,6 +313,8 @@ public:
           a.parameter = known->second;
         }
     note_results (fn_, f_.whole, numbers_);
+    // The program's main function is never executed in a region.
+    f_.may_mark = f_.orphaned && !f_.outlined && gets_marks (fn_) && !MAIN_NAME_P (DECL_NAME (decl_));
     free_dominance_info (CDI_POST_DOMINATORS);
     known_functions[decl_] = f_;
     keep_named ();
@@ -336,6 +338,7 @@ private:
     if (is_save_point (s))
       {
         whole.runtime = true;
+        f_.orphaned = f_.orphaned || !begins_region (s);
         return;
       }
     gcall *call = dyn_cast<gcall *> (s);
@@ -346,6 +349,7 @@ private:
     if (called && called->runtime && !(gimple_call_flags (call) & ECF_NORETURN))
       {
         whole.runtime = true;
+        f_.orphaned = f_.orphaned || is_orphaned (call);
         return;
       }
     Memory::Deed d = memory_.look (s);

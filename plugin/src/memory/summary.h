@@ -66,8 +66,16 @@ tree argument_of (gcall *call, int k);
 bool always_meets_runtime (gcall *call);
 /// What happens in the called function before its first runtime call that cannot be repeated; empty: nothing.
 std::string before_first_call (gcall *call);
-/// The same from the function's return to the next runtime call, in all its callers.
+/// The same from the function's return to the next runtime call, in all its callers. Those that have marks in
+/// front of their returns go no further.
 std::string after_return (function *fn);
+/// Does the called function make runtime calls that belong to its caller's region?
+bool is_orphaned (gcall *call);
+/// Why `fn` has a mark in front of each return, and calls of it save points behind them: what follows in
+/// its callers is not known, or cannot be executed twice; empty: it has none.
+std::string marked_return (function *fn);
+/// Likewise, of the function that is called.
+std::string marked_return (gcall *call);
 
 /// Those of `calls`, made by the function that `call` calls, that can be made then, with their arguments as
 /// values of `fn`, which makes `call`.

@@ -15,12 +15,11 @@
 
 namespace promp {
 
-/// What is known of the function that is called; null: nothing, or another one may be called.
-static const FunctionFacts *facts_of (gcall *call)
+typedef std::pair<const tree, FunctionFacts> KnownFunction;
+
+/// What is known of a function, or of that which it is a clone of; null: nothing.
+static const KnownFunction *known (tree decl)
 {
-  tree decl = target_of (call);
-  if (!decl)
-    return nullptr;
   auto f = known_functions.find (decl);
   if (f == known_functions.end ())
     if (cgraph_node *n = cgraph_node::get (decl))
@@ -30,8 +29,16 @@ static const FunctionFacts *facts_of (gcall *call)
         bool clone = n->former_clone_of && known_functions.count (n->former_clone_of);
         f = known_functions.find (clone ? n->former_clone_of : n->decl);
       }
+  return f == known_functions.end () ? nullptr : &*f;
+}
+
+/// What is known of the function that is called; null: nothing, or another one may be called.
+static const FunctionFacts *facts_of (gcall *call)
+{
+  tree decl = target_of (call);
+  const KnownFunction *f = decl ? known (decl) : nullptr;
   // Another unit's function of this name may be called instead.
-  return f == known_functions.end () || !decl_binds_to_current_def_p (f->first) ? nullptr : &f->second;
+  return f && decl_binds_to_current_def_p (f->first) ? &f->second : nullptr;
 }
 
 bool parameters_apart (function *fn, unsigned i, unsigned j)
@@ -168,36 +175,67 @@ std::string before_first_call (gcall *call)
   return f ? f->before : "calls what is not known";
 }
 
+/// What follows the return of a function in its callers that is not known, or cannot be executed twice, up to
+/// the next runtime call or their own returns; `callers`: which of them return.
+static std::string next_in_callers (const KnownFunction &f, std::set<tree> *callers)
+{
+  if (!f.second.known_callers)
+    return "returns to a caller that may be in another file";
+  bool called = false;
+  for (auto &caller : known_functions)
+    for (auto &r : caller.second.rests)
+      if (r.callee == f.first)
+        {
+          called = true;
+          if (!r.effect.empty ())
+            return "returns to a caller that " + r.effect;
+          if (r.returns && callers)
+            callers->insert (caller.first);
+        }
+  return called ? "" : "returns to a caller that is not looked into";
+}
+
+static std::string marked_return (const KnownFunction &f)
+{
+  return f.second.may_mark ? next_in_callers (f, nullptr) : "";
+}
+
+bool is_orphaned (gcall *call)
+{
+  const FunctionFacts *f = facts_of (call);
+  return f && f->orphaned;
+}
+
+std::string marked_return (function *fn)
+{
+  const KnownFunction *f = known (fn->decl);
+  return f ? marked_return (*f) : "";
+}
+
+std::string marked_return (gcall *call)
+{
+  tree decl = target_of (call);
+  const KnownFunction *f = decl && facts_of (call) ? known (decl) : nullptr;
+  return f ? marked_return (*f) : "";
+}
+
 std::string after_return (function *fn)
 {
-  std::set<tree> seen;
-  std::vector<tree> todo = { fn->decl };
+  std::set<tree> seen, todo = { fn->decl };
   while (!todo.empty ())
     {
-      tree decl = todo.back ();
-      todo.pop_back ();
+      tree decl = *todo.begin ();
+      todo.erase (todo.begin ());
       if (!seen.insert (decl).second)
         continue;
       auto f = known_functions.find (decl);
       if (f == known_functions.end ())
         return "returns to a caller that is not looked into";
-      if (f->second.outlined)
+      if (f->second.outlined || (decl != fn->decl && !marked_return (*f).empty ()))
         continue;
-      if (!f->second.known_callers)
-        return "returns to a caller that may be in another file";
-      bool called = false;
-      for (auto &caller : known_functions)
-        for (auto &r : caller.second.rests)
-          if (r.callee == decl)
-            {
-              called = true;
-              if (!r.effect.empty ())
-                return "returns to a caller that " + r.effect;
-              if (r.returns)
-                todo.push_back (caller.first);
-            }
-      if (!called)
-        return "returns to a caller that is not looked into";
+      std::string what = next_in_callers (*f, &todo);
+      if (!what.empty ())
+        return what;
     }
   return "";
 }

@@ -36,6 +36,13 @@ void call_stand_ins (gimple *stmt)
   save_in_containers (stmt);
 }
 
+/// Will there be a save point behind the call, whatever it does?
+bool is_followed_by_one (gimple *stmt)
+{
+  gcall *call = dyn_cast<gcall *> (stmt);
+  return call && !marked_return (call).empty ();
+}
+
 /// What `fn` frees is kept until the next save point: it may be needed again. `is_own`: has the work in flight
 /// allocated it?
 template <class Own> void free_all_later (function *fn, Own is_own)
@@ -315,11 +322,11 @@ struct Segments : gimple_opt_pass
   bool gate (function *) final override { return flag_openmp; }
   unsigned execute (function *fn) final override
   {
-    bool any = is_outlined (fn);
+    bool any = is_outlined (fn) || !marked_return (fn).empty ();
     basic_block bb;
     FOR_EACH_BB_FN (bb, fn)
       for (gimple_stmt_iterator i = gsi_start_bb (bb); !gsi_end_p (i) && !any; gsi_next (&i))
-        any = is_save_point (gsi_stmt (i));
+        any = is_save_point (gsi_stmt (i)) || is_followed_by_one (gsi_stmt (i));
     if (!any)
       {
         split (fn, false);

@@ -12,6 +12,9 @@
 // if that is set, there is a save point behind the function's call. So have calls that only end by an
 // exception (`throw`, the library's functions for errors).
 //
+// *Returns* of functions with runtime calls, to callers that are not known, or do such things, have a mark in
+// front of them, and the calls that are known a save point behind them.
+//
 // *Calls of functions of other units*, or through pointers that may lead to several, have marks that are only
 // executed if the runtime finds, when the program is loaded, that the function cannot be executed again, or
 // not with its caller: it sets a variable, one for each such function and unit. So are they if a pointer
@@ -127,12 +130,35 @@ gcall *point_for (const SplitPoint &f, tree site)
   return point;
 }
 
-/// Nothing has been put into the function.
-Split only (const std::set<gimple *> &additions)
+void put_behind (gimple *stmt, gcall *point)
 {
-  Split none;
-  none.additions = additions;
-  return none;
+  gimple_stmt_iterator i = gsi_for_stmt (stmt);
+  if (!stmt_ends_bb_p (stmt))
+    gsi_insert_after (&i, point, GSI_SAME_STMT);
+  else if (edge e = behind (stmt))
+    gsi_insert_on_edge_immediate (e, point);
+}
+
+/// A call that ends the program: what it does before that is done once. Or a return. Nothing comes to a save
+/// point of this function behind it.
+gcall *mark_last (const SplitPoint &f)
+{
+  gcall *mark = mark_for (f, site_for (f));
+  gimple_stmt_iterator i = gsi_for_stmt (f.stmt);
+  gsi_insert_before (&i, mark, GSI_SAME_STMT);
+  return mark;
+}
+
+/// Marks in front of returns, where what follows in callers must not be executed again with the work here.
+void mark_returns (function *fn, Split &out)
+{
+  std::string what = marked_return (fn);
+  edge e;
+  edge_iterator ei;
+  if (!what.empty ())
+    FOR_EACH_EDGE (e, ei, EXIT_BLOCK_PTR_FOR_FN (fn)->preds)
+      if (gimple *last = last_stmt (e->src); last && gimple_code (last) == GIMPLE_RETURN)
+        out.marks.insert ({ mark_last ({ last, SplitPoint::OUTPUT, what, false }), what });
 }
 
 class Splitter
@@ -154,9 +180,16 @@ public:
         points.look (gsi_stmt (i));
     found_ = points.found;
     for (gimple *call : points.last)
-      mark_last (call);
+      {
+        SplitPoint f = { call, SplitPoint::OUTPUT, std::string ("calls ") + callee_name (call), false };
+        gcall *mark = mark_last (f);
+        if (segments_)
+          out_.marks.insert ({ mark, f.what });
+      }
+    if (segments_)
+      mark_returns (fn_, out_);
     if (segments_ && found_.size () > TOO_MANY)
-      return only (out_.additions);
+      return out_;
     for (size_t i = 0; i < found_.size (); i++)
       if (segments_)
         i = group (i);
@@ -244,27 +277,18 @@ private:
     gsi_insert_before (&i, set, GSI_SAME_STMT);
   }
 
-  /// A call that ends the program: what it does before that is done once. Nothing comes back to a save point.
-  void mark_last (gimple *call)
-  {
-    SplitPoint f = { call, SplitPoint::OUTPUT, std::string ("calls ") + callee_name (call), false };
-    gcall *mark = mark_for (f, site_for (f));
-    gimple_stmt_iterator i = gsi_for_stmt (call);
-    gsi_insert_before (&i, mark, GSI_SAME_STMT);
-    if (segments_)
-      out_.marks.insert ({ mark, f.what });
-  }
-
   /// Splits off the one at `i`, and those behind it in the same block that go with it; the last one.
   size_t group (size_t i)
   {
-    if (found_[i].kind == SplitPoint::OTHER)
+    if (found_[i].kind == SplitPoint::RETURNED)
+      put_behind (found_[i].stmt, point_for (found_[i], site_for (found_[i])));
+    if (found_[i].kind >= SplitPoint::RETURNED)
       return i;
     size_t last = i;
     basic_block bb = gimple_bb (found_[i].stmt);
     auto goes_on = [&] (size_t k) {
       return k < found_.size () && gimple_bb (found_[k].stmt) == bb && !stmt_ends_bb_p (found_[k - 1].stmt)
-             && found_[k].kind != SplitPoint::OTHER && always (found_[k].kind) == always (found_[i].kind)
+             && found_[k].kind < SplitPoint::RETURNED && always (found_[k].kind) == always (found_[i].kind)
              && (always (found_[k].kind) || found_[k].kind == found_[i].kind);
     };
     while (found_[i].kind != SplitPoint::MARKED && goes_on (last + 1))
@@ -321,14 +345,7 @@ private:
     gimple_stmt_iterator i = gsi_for_stmt (f.stmt);
     gsi_insert_before (&i, mark, GSI_SAME_STMT);
     out_.marks.insert ({ mark, f.what });
-    gimple *at = found_[last].stmt;
-    if (!stmt_ends_bb_p (at))
-      {
-        i = gsi_for_stmt (at);
-        gsi_insert_after (&i, point, GSI_SAME_STMT);
-      }
-    else if (edge e = behind (at))
-      gsi_insert_on_edge_immediate (e, point);
+    put_behind (found_[last].stmt, point);
     for (gimple *g : { (gimple *) mark, (gimple *) point })
       {
         if (fence)

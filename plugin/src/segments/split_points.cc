@@ -81,6 +81,8 @@ void SplitPoints::look (gimple *stmt)
     {
       if (s && !s->runtime && !s->marked.empty ())
         return found.push_back ({ stmt, SplitPoint::MARKED, s->marked, false });
+      if (std::string what = c && !gimple_call_must_tail_p (c) ? marked_return (c) : ""; !what.empty ())
+        return found.push_back ({ stmt, SplitPoint::RETURNED, what, false });
       for (const Memory::Item &i : d.items)
         if (i.flags & ACCESS_ATOMIC)
           return atomic (c, i);

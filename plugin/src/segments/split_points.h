@@ -13,8 +13,9 @@ namespace promp {
 struct SplitPoint
 {
   /// What a statement is: output (marked wherever it is); something else that cannot be executed twice; a
-  /// call of a function of another unit; one of a function with marks in it; what ends a group.
-  enum Kind { OUTPUT, OPAQUE, FENCE, SIGNAL, FOREIGN, MARKED, OTHER };
+  /// call of a function of another unit; one of a function with marks in it; one of a function that has them
+  /// in front of its returns; what ends a group.
+  enum Kind { OUTPUT, OPAQUE, FENCE, SIGNAL, FOREIGN, MARKED, RETURNED, OTHER };
   gimple *stmt;
   Kind kind;
   std::string what;
