@@ -63,6 +63,15 @@ fn needs_ckpt(thr: &'static Thread) -> &'static str {
     }
 }
 
+/// May work in a critical, ordered or lock section be executed again? What was written there nobody may look at
+/// before the section ends, which is a save point. So of what is proved the thread, which still holds the lock,
+/// puts the old values back, and goes on from the save point that it came to in there: the lock's own, or a
+/// later one. Nobody else can: a chunk would be handed out without the lock. The user's word is on chunks.
+fn repeats_in_section(thr: &'static Thread) -> bool {
+    let by_itself = thr.save.current().is_some_and(|s| matches!(s.kind.get(), SaveKind::After(_)));
+    by_itself && is_proved(thr)
+}
+
 /// What helps where there is no proof; and in which library, if promp-cc has built the program without that.
 fn built_elsewhere(thr: &'static Thread) -> &'static str {
     let maps = maps::all();
@@ -162,7 +171,7 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     if thr.undo.has_additions() && addition_visibility::others_may_see(thr) {
         return refuse("atomic updates that others than its team may have seen", needs_ckpt(thr));
     }
-    if thr.held.get() > 0 {
+    if thr.held.get() > 0 && !repeats_in_section(thr) {
         return refuse("a critical, ordered or lock section", needs_ckpt(thr));
     }
     let task = thr.task.get();
