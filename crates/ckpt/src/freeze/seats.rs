@@ -1,7 +1,7 @@
 //! Seats: where hosts are while they are frozen, and how they go on.
 //!
-//! Every logical thread has a seat in the kept region; with PROMP_CKPT_THREADS=all the program's other
-//! threads get one when a freeze finds them (keeper/strangers.rs). To freeze, the keeper sends each seat's
+//! Every logical thread has a seat in the kept region; the program's other threads get one when a freeze
+//! finds them, unless PROMP_CKPT_THREADS=team (keeper/strangers.rs). To freeze, the keeper sends each seat's
 //! host the freeze signal; the handler notes where the kernel put the interrupted context, says that it is
 //! frozen and waits on its seat without touching any stack, so that all memory can be replaced under it. The
 //! keeper holds the seat, and later writes an order to it:
@@ -24,10 +24,9 @@
 //! keeper clears Started before it looks at `state`.
 //!
 //! `order` is the edge to the host: the keeper's release store orders its writes to seat and memory before
-//! the host's acquire load. A host without one sleeps on [`Keep::orders`](crate::keep::Keep), of which it has
-//! read the value before it looked. The edge back is `state`: the host's store (x86: a release) orders the
-//! noted context before the keeper's acquiring compare-and-swap. [`Keep::counter`](crate::keep::Keep) only
-//! wakes the keeper.
+//! the host's acquire load. A host without one sleeps on `orders` (protocol.rs), of which it has read the value
+//! before it looked. The edge back is `state`: the host's store (x86: a release) orders the noted context
+//! before the keeper's acquiring compare-and-swap. `counter` only wakes the keeper.
 
 mod freeze_signal;
 

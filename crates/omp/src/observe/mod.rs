@@ -98,6 +98,7 @@ pub fn register(l: Listener) -> Option<Word> {
 /// It can be told of more of them at any time.
 pub fn register_for(l: Listener, now: Set) -> Option<Word> {
     let n = COUNT.load(Relaxed);
+    debug_assert!(n < MOST, "another listener wants room");
     LISTENERS.get(n)?.set(Some(l));
     COUNT.store(n + 1, Release);
     want(now);

@@ -28,7 +28,7 @@ pub struct Ledger {
 
 /// The chunk in flight is to be executed again by this thread.
 const AGAIN: u8 = 1;
-/// The chunk in flight is to be looked at when it is done (fault/verify).
+/// The chunk in flight is to be looked at when it is done (recover/verify).
 const WATCHED: u8 = 2;
 /// This thread has executed the construct's last iteration: it must not take anything behind it
 /// (lastprivate).

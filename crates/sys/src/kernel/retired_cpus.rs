@@ -1,5 +1,5 @@
 //! CPUs that nobody is to run on any more, because they have computed something wrong
-//! (fault/verify): every mask that the runtime sets leaves them out, and the hosts there are move.
+//! (recover/verify): every mask that the runtime sets leaves them out, and the hosts there are move.
 //!
 //! Those too that a process may not use any more since it goes on from a checkpoint in other surroundings,
 //! where the runtime binds threads to places of the old ones.

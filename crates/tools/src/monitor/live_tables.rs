@@ -111,7 +111,7 @@ pub(super) fn after_fork() {
     if map(p.base, p.at.bytes, false).is_none() {
         // What the child writes must not go to its parent's file: better none at all.
         crate::say!("PROMP_MONITOR: the system gives no memory for a child's tables");
-        syscall::exit_group(71);
+        syscall::exit_group(74);
     }
     for b in &BESIDE {
         b.tp_stolen_ns.store(0, Relaxed);
