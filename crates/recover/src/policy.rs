@@ -63,10 +63,11 @@ fn needs_ckpt(thr: &'static Thread) -> &'static str {
     }
 }
 
-/// May work in a critical, ordered or lock section be executed again? What was written there nobody may look at
-/// before the section ends, which is a save point. So of what is proved the thread, which still holds the lock,
-/// puts the old values back, and goes on from the save point that it came to in there: the lock's own, or a
-/// later one. Nobody else can: a chunk would be handed out without the lock. The user's word is on chunks.
+/// May work in a critical, ordered or lock section be executed again? What was written there nobody may look
+/// at before the section ends, which is a save point. So of what is proved the thread, which still holds the
+/// lock, puts the old values back, and goes on from the save point that it came to in there: the lock's own,
+/// or a later one. Nobody else can: a chunk would be handed out without the lock. The user's word is on
+/// chunks.
 fn repeats_in_section(thr: &'static Thread) -> bool {
     let by_itself = thr.save.current().is_some_and(|s| matches!(s.kind.get(), SaveKind::After(_)));
     by_itself && is_proved(thr)

@@ -24,9 +24,9 @@
 //! keeper clears Started before it looks at `state`.
 //!
 //! `order` is the edge to the host: the keeper's release store orders its writes to seat and memory before
-//! the host's acquire load. A host without one sleeps on `orders` (protocol.rs), of which it has read the value
-//! before it looked. The edge back is `state`: the host's store (x86: a release) orders the noted context
-//! before the keeper's acquiring compare-and-swap. `counter` only wakes the keeper.
+//! the host's acquire load. A host without one sleeps on `orders` (protocol.rs), of which it has read the
+//! value before it looked. The edge back is `state`: the host's store (x86: a release) orders the noted
+//! context before the keeper's acquiring compare-and-swap. `counter` only wakes the keeper.
 
 mod freeze_signal;
 
