@@ -231,7 +231,7 @@ fn what_is_missing_is_named() {
     refused(restart(&spaced), &out, "give the directory a name without blanks");
     // Its copy: damaged, then gone.
     let d = promp_image::Directory::open(&h.dir()).expect("a directory");
-    let g = d.newest(|_| ()).expect("a checkpoint");
+    let g = d.newest(|_| true, |_| ()).expect("a checkpoint");
     let f = g.about.mapped.iter().find(|f| f.path == text(&lib)).expect("the library");
     let copy = promp_image::file_copies::place(&h.dir(), f);
     let good = fs::read(&copy).expect("the copy");
@@ -251,7 +251,7 @@ fn what_is_missing_is_named() {
 /// since they are not this kernel's.
 fn with_another_kernel(dir: &Path, change: impl Fn(&mut Vec<u8>)) {
     let d = promp_image::Directory::open(dir).expect("a directory");
-    let newest = d.newest(|_| ()).expect("a checkpoint");
+    let newest = d.newest(|_| true, |_| ()).expect("a checkpoint");
     for n in d.generations() {
         let path = dir.join(format!("gen-{n}"));
         if n != newest.number {
@@ -317,7 +317,7 @@ fn kernels_that_do_not_go_together() {
     });
     refused(restart(&dir), &out, "has no function");
     let d = promp_image::Directory::open(&dir).expect("a directory");
-    let g = d.newest(|_| ()).expect("a checkpoint");
+    let g = d.newest(|_| true, |_| ()).expect("a checkpoint");
     fs::remove_file(promp_image::file_copies::place(&dir, g.about.kernel.as_ref().expect("it")))
         .expect("a copy");
     refused(restart(&dir), &out, "is another one than that of the run");

@@ -78,7 +78,7 @@ fn threads_that_wait_inside_the_process() {
     let run = checkpointed(&exe, &args, &s.path("ckpt"), &[("PROMP_CKPT_THREADS", "team")]);
     assert_eq!((run.status, &run.out), (0, &want), "{}", run.err);
     assert!(run.err.contains("no checkpoint now: the program has threads of its own"), "{}", run.err);
-    let newest = Directory::open(&s.path("ckpt")).ok().and_then(|d| d.newest(drop));
+    let newest = Directory::open(&s.path("ckpt")).ok().and_then(|d| d.newest(|_| true, drop));
     assert!(newest.is_none_or(|g| g.number == 1), "one was taken behind that of the program's beginning");
 }
 

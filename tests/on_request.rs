@@ -26,6 +26,7 @@ static void handle(int signal) {
 }
 int main(int argc, char **argv) {
     const struct timespec pause = {0, 5000000};
+    int behind = 0;
     status = atoi(argv[2]);
     at_once = !strcmp(argv[1], "handler");
     signal(SIGTERM, handle);
@@ -45,6 +46,8 @@ int main(int argc, char **argv) {
         if (asked && !strcmp(argv[1], "quick"))
             quick_exit(status);
         if (asked && !strcmp(argv[1], "return"))
+            return status;
+        if (asked && !strcmp(argv[1], "late") && ++behind == 60)
             return status;
     }
     return 0;
@@ -66,6 +69,8 @@ fn it_goes_on() {
         ("_exit", "1", libc::SIGTERM),
         ("quick", "2", libc::SIGTERM),
         ("handler", "4", libc::SIGINT),
+        // Checkpoints would have been due while it knew already that it ends.
+        ("late", "5", libc::SIGTERM),
     ];
     for (n, (how, status, signal)) in cases.into_iter().enumerate() {
         f.clear();

@@ -3,6 +3,7 @@
 
 use crate::{Failure, Outcome, args, process_stat};
 use memmap2::{MmapOptions, MmapRaw};
+use nix::time::ClockId;
 use promp_image::state::{self, Then};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -119,6 +120,16 @@ fn directory_of(pid: i32) -> Option<PathBuf> {
 
 fn serves(pid: i32, dir: &Path) -> bool {
     directory_of(pid).is_some_and(|d| d == dir)
+}
+
+/// The process that has its checkpoints in `dir` is about to get a request to end, and has so long to do it
+/// ([`state::ASKED_TO_END`]); none: it begins.
+pub(crate) fn asks_to_end(dir: &Path, grace: Option<Duration>) {
+    let now = || Duration::from(ClockId::CLOCK_MONOTONIC.now().expect("every Linux has this clock"));
+    let until = grace.map_or(0, |g| (now() + g).as_nanos() as u64);
+    if let Ok(s) = State::open(dir) {
+        s.word(state::ASKED_TO_END).store(until, Release);
+    }
 }
 
 /// The words of a directory's state, shared with the process.

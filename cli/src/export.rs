@@ -38,7 +38,7 @@ fn bar(message: String, pages: usize) -> ProgressBar {
 pub fn export(e: &args::Export) -> Outcome {
     let d = Directory::open(&e.dir).map_err(|why| Failure::new(UNREADABLE, why))?;
     for left in (0..TRIES).rev() {
-        let g = d.newest(|problem| eprintln!("promp: {}", sober(&problem))).ok_or_else(|| {
+        let g = d.newest(|_| true, |problem| eprintln!("promp: {}", sober(&problem))).ok_or_else(|| {
             let why = format!("{} holds no checkpoint that is whole", e.dir.display());
             Failure::new(UNREADABLE, why)
         })?;

@@ -210,7 +210,7 @@ fn command(dir: &Path, how: &Asked) -> Result<(Command, u32), Failure> {
     let (asked, chosen) = (how.threads, how.generation);
     let d = opened(dir)?;
     let newest = || {
-        d.newest(|problem| eprintln!("promp: {}", sober(&problem))).ok_or_else(|| {
+        d.newest(|_| true, |problem| eprintln!("promp: {}", sober(&problem))).ok_or_else(|| {
             let why = if d.generations().is_empty() {
                 NONE_YET
             } else {
@@ -230,7 +230,7 @@ fn command(dir: &Path, how: &Asked) -> Result<(Command, u32), Failure> {
     let mut g = chosen.map_or_else(newest, one).map_err(refused)?;
     if let (Some((n, _)), None) = (asked, chosen)
         && fit::another(&g.about, n).is_some()
-        && let Some(older) = d.newest_where(|o| o.number < g.number && o.about.alone)
+        && let Some(older) = d.newest(|o| o.number < g.number && o.about.alone, drop)
     {
         let (new, old) = (g.number, older.number);
         eprintln!(

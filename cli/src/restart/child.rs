@@ -18,7 +18,7 @@
 use super::cut::{self, Cut};
 use super::left_record::LeftRecord;
 use super::orphans::Guard;
-use crate::{inheritance, process_stat, steps};
+use crate::{checkpoint, inheritance, process_stat, steps};
 use promp_image::run_record::{self, Started};
 use promp_settings::internal::RUN;
 use std::cell::Cell;
@@ -167,6 +167,7 @@ impl Child {
             let parent = libc::getpid();
             libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1);
             let guard = Guard::start(terms.dir);
+            directories(terms).iter().for_each(|dir| checkpoint::asks_to_end(dir, None));
             let r = fork(pid, libc::SIGCHLD);
             if r < 0 {
                 let e = io::Error::last_os_error();
@@ -224,14 +225,15 @@ impl Child {
                 handled = (catches | ignores) & bit(signal) != 0 && (handled || asked.is_none());
                 caught |= catches & bit(signal) != 0;
                 asked = Some((signal, Instant::now()));
+                let told = directories(terms).into_iter().filter(|_| ignores & bit(signal) == 0);
+                told.for_each(|dir| checkpoint::asks_to_end(&dir, Some(GRACE)));
             }
             if !self.has_it(self.pid, &about) {
                 // SAFETY: our own child, which has not been waited for.
                 unsafe { libc::kill(self.pid, signal) };
             }
             if bit(signal) & (terms.goes_on | terms.ends) != 0 || cut::is_told(&about) {
-                let owners = self.owners(terms).into_iter().filter(|pid| !self.has_it(*pid, &about));
-                owners.for_each(|owner| send_on(owner, signal));
+                self.tell(&self.owners(terms), &about);
             }
         };
         // Those that have come and have not been passed on.
@@ -259,6 +261,12 @@ impl Child {
         about.si_code > 0 && bit(about.si_signo) & self.before == 0 && group
     }
 
+    /// Passes a signal on to those of the owners that have not got it already.
+    fn tell(&self, owners: &[libc::pid_t], about: &libc::siginfo_t) {
+        let others = owners.iter().filter(|pid| !self.has_it(**pid, about));
+        others.for_each(|pid| send_on(*pid, about.si_signo));
+    }
+
     /// The child has ended: waits until the processes that have the checkpoints have. They get the request by
     /// which the child has ended, unless they have got it already, and all signals that come from now on.
     fn await_owners(&self, terms: &Terms, request: Option<i32>) {
@@ -269,8 +277,7 @@ impl Child {
         while !owners.is_empty() {
             let come = self.next_signal(Some(LOOK), terms);
             if let Some(about) = come.filter(|about| !cut::is_told(about)) {
-                let others = owners.iter().filter(|pid| !self.has_it(**pid, &about));
-                others.for_each(|pid| send_on(*pid, about.si_signo));
+                self.tell(&owners, &about);
             }
             owners = self.owners(terms);
         }
@@ -317,14 +324,8 @@ impl Child {
 
     /// The descendants, other than the child, that have checkpoints now: one, or steps.
     fn owners(&self, terms: &Terms) -> Vec<libc::pid_t> {
-        let Some(dir) = terms.dir else { return Vec::new() };
-        let places = std::fs::read_dir(dir.join(steps::FOLDER)).into_iter().flatten().flatten();
-        let dirs = match terms.steps {
-            true => places.map(|e| e.path()).collect(),
-            false => vec![dir.to_path_buf()],
-        };
         let number = |dir: PathBuf| std::fs::read_to_string(dir.join("lock")).ok()?.trim().parse().ok();
-        dirs.into_iter().filter_map(number).filter(|pid| self.is_descendant(*pid)).collect()
+        directories(terms).into_iter().filter_map(number).filter(|pid| self.is_descendant(*pid)).collect()
     }
 
     /// Is process `pid` a descendant of this one that has not ended, and not the child?
@@ -335,6 +336,16 @@ impl Child {
             fields.get(1)?.parse().ok().filter(|p| *p > 1)
         };
         pid != self.pid && std::iter::successors(Some(pid), parent).skip(1).any(|p| p == own)
+    }
+}
+
+/// Where checkpoints of the child or its descendants are.
+fn directories(terms: &Terms) -> Vec<PathBuf> {
+    let Some(dir) = terms.dir else { return Vec::new() };
+    let places = std::fs::read_dir(dir.join(steps::FOLDER)).into_iter().flatten().flatten();
+    match terms.steps {
+        true => places.map(|e| e.path()).collect(),
+        false => vec![dir.to_path_buf()],
     }
 }
 

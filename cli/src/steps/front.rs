@@ -121,7 +121,7 @@ impl Step {
     /// Why a step that was cut cannot go on with its streams, if so. `other`: its input is a pipe.
     fn cut_from_its_streams(&self, other: bool) -> Option<String> {
         let d = Directory::open(&self.place.dir).ok()?;
-        let files = d.newest(drop)?.about.files;
+        let files = d.newest(|_| true, drop)?.about.files;
         if other && files.iter().any(|f| f.fd == 0 && f.was_read) {
             return Some(INPUT.into());
         }

@@ -227,18 +227,22 @@ impl Directory {
         self.open_file("state").is_ok_and(|f| f.read_exact_at(&mut word, 0).is_ok()) && word != [0; 8]
     }
 
-    /// The newest generation that is `wanted`, can be read, and whose pages are whole.
-    pub fn newest_where(&self, wanted: impl Fn(&Generation) -> bool) -> Option<Generation> {
-        let read = |n| self.read(n).ok().filter(&wanted);
-        self.generations().into_iter().filter_map(read).find(|g| self.verify(g, |_| ()).is_ok())
-    }
-
-    /// The newest generation that can be read and whose pages are whole; what is wrong with newer ones is
-    /// told to `say`.
-    pub fn newest(&self, mut say: impl FnMut(String)) -> Option<Generation> {
+    /// The newest generation that can be read, is `wanted`, and whose pages are whole; what is wrong with
+    /// newer ones is told to `say`.
+    pub fn newest(
+        &self,
+        wanted: impl Fn(&Generation) -> bool,
+        mut say: impl FnMut(String),
+    ) -> Option<Generation> {
         self.generations().into_iter().find_map(|n| {
-            let g = self.read(n).and_then(|g| self.verify(&g, |_| ()).map(|()| g));
-            g.map_err(|e| say(format!("checkpoint {n} is not used: {e}"))).ok()
+            let g = self.read(n).and_then(|g| match wanted(&g) {
+                true => self.verify(&g, |_| ()).map(|()| Some(g)),
+                false => Ok(None),
+            });
+            g.unwrap_or_else(|e| {
+                say(format!("checkpoint {n} is not used: {e}"));
+                None
+            })
         })
     }
 }

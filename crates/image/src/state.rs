@@ -29,6 +29,9 @@ pub const GENERATION: usize = 404;
 /// [`standing`]: the process stands still in the loader until its first checkpoint is whole, and the program
 /// has done nothing that others could see.
 const STANDS_AT_LOAD: usize = 405;
+/// Until then (CLOCK_MONOTONIC, ns) the process may be about to end by a request that it handles. Whoever
+/// went on from a checkpoint of that time would end again, so none is taken that nobody asks for.
+pub const ASKED_TO_END: usize = 406;
 /// Why there was none: text, ended by a zero byte.
 pub const WHY: core::ops::Range<usize> = 408..440;
 

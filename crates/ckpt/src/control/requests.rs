@@ -70,9 +70,8 @@ pub(crate) fn follow(on: &OnSignal) {
 /// Signals that are handled here now.
 pub(crate) fn handled(k: &Keep) -> u64 {
     let all = k.ending.goes_on.load(Relaxed) | k.ending.ends.load(Relaxed);
-    pending_signals::of_set(all)
-        .filter(|s| signals::is_handled(*s, on_signal))
-        .fold(0, |set, s| set | pending_signals::bit(s))
+    let handled = |s: &i32| signals::is_handled(*s, on_signal);
+    pending_signals::of_set(all).filter(handled).map(pending_signals::bit).sum()
 }
 
 /// Which way has it come?
@@ -134,6 +133,12 @@ pub(crate) fn waiting() -> Option<(u64, Then)> {
     let number = state[state::REQUEST].load(Acquire);
     (number != state[state::ANSWERED].load(Relaxed))
         .then(|| (number, Then::of(state[state::THEN].load(Relaxed))))
+}
+
+/// Until when no checkpoint is taken ([`state::ASKED_TO_END`]); 0: somebody outside asks for one.
+pub(crate) fn ends_until(k: &Keep) -> u64 {
+    let asked = waiting().is_some() || k.ending.signal.load(Acquire) != 0;
+    if asked { 0 } else { crate::state()[state::ASKED_TO_END].load(Acquire) }
 }
 
 /// For the freeze signal's handler when nobody freezes: somebody outside may have sent it.

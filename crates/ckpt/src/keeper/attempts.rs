@@ -92,11 +92,6 @@ impl Schedule {
         cost_ns
     }
 
-    /// Is what follows a checkpoint the end of the program, or a stop? Its threads then stay where they are.
-    pub(super) fn stays_frozen(&self) -> bool {
-        keep::get().ending.signal.load(Acquire) != 0 || self.then != Then::GoOn
-    }
-
     /// There was no checkpoint after number `generation`. If the program is to end after one: when to try
     /// again.
     pub(super) fn try_again_to_end(&mut self, generation: u64, why: &str) -> Option<u64> {

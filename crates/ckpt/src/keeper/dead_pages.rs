@@ -40,7 +40,7 @@ pub(super) struct Standing {
     /// Is the initial thread alone in the program, in serial code, while all are frozen?
     alone: bool,
     /// Has the last attempt found something to leave out?
-    at_place: bool,
+    pub(super) at_place: bool,
     /// Have those been told who waited for this attempt?
     answered: bool,
 }
@@ -62,12 +62,6 @@ impl Standing {
     pub(super) fn has_places(&self) -> bool {
         let k = keep::get();
         (self.live || self.in_serial) && k.place.was_visited_since(k.last.taken_ns.load(Relaxed))
-    }
-
-    /// Will the next checkpoint most likely be taken at a place? It is not known, away from there, what that
-    /// will need: what is written ahead would be dead.
-    pub(super) fn expects_a_place(&self) -> bool {
-        self.at_place || self.has_places()
     }
 
     /// An attempt begins.

@@ -111,6 +111,7 @@ impl Keeper {
             // The signal may have come when the last one was in memory already.
             let ends = k.ending.signal.load(Acquire) != 0 && self.schedule.ends_since.is_none();
             let wanted = k.asking.is_wanted() || asked.is_some() || ends;
+            due = due.max(requests::ends_until(k));
             let now = time::now_ns();
             // A program with places takes its checkpoints there, unless it does not come to one in time.
             let has_places = self.standing.has_places();
@@ -134,7 +135,8 @@ impl Keeper {
 
     /// Does what can be done before the checkpoint that is due at `due`. Returns when to go on with it.
     fn work_ahead(&mut self, due: u64) -> u64 {
-        if self.standing.expects_a_place() {
+        // Away from a place it is not known what a checkpoint there will need: that could be dead.
+        if self.standing.at_place || self.standing.has_places() {
             return u64::MAX;
         }
         let (copier, mut lent) = self.lend();

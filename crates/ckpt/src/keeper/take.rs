@@ -7,6 +7,7 @@ use super::copy::Held;
 use super::rewind::ABOUT_TO_STOP;
 use super::{Keeper, No};
 use crate::busy::Busy;
+use crate::image::state::Then;
 use crate::image::{Context, Description};
 use crate::logical_threads::address;
 use crate::resources::resource::Frozen;
@@ -53,7 +54,8 @@ impl Keeper {
         }
         // Whoever asks for it to end, or to stop, gets it as it is now. Another request to end must find
         // somebody who takes it.
-        let stays = copied.is_ok() && self.schedule.stays_frozen();
+        let stays =
+            copied.is_ok() && (k.ending.signal.load(Acquire) != 0 || self.schedule.then != Then::GoOn);
         let ended_ns = if stays { time::now_ns() } else { self.freezer.thaw() };
         let hears = stays.then(|| signals::set_mask(!(requests::handled(k) & k.ending.ends.load(Relaxed))));
         let stop = Stop { began_ns, ended_ns, ns: ended_ns - began_ns + noting_ns };
@@ -70,26 +72,29 @@ impl Keeper {
 
     /// Stops every thread, unless one of them is where it cannot be saved.
     fn freeze(&mut self) -> Result<Vec<&'static Seat>, No> {
-        let k = keep::get();
-        let seats = self.freezer.freeze()?;
+        let (k, seats) = (keep::get(), self.freezer.freeze()?);
+        // A stop waits for a call's exit: saved, it would strike again after every rollback.
         let stops = seats.iter().any(|s| s.is_about_to_stop());
-        if k.failed.load(Acquire) > 0 || stops {
-            // One failed while the others were being stopped: first the rollback. Or a stop waits for a
-            // call's exit: saved, it would strike again after every rollback.
-            self.freezer.thaw();
-            // It goes on without.
-            if self.schedule.waits_for_stops(stops) {
-                k.rewind.why.set(ABOUT_TO_STOP);
-                self.standing.answer();
-            }
-            return Err(No::Later);
+        let for_long = self.schedule.waits_for_stops(stops);
+        let until = requests::ends_until(k);
+        let ends = until > time::now_ns();
+        // One failed while the others were being stopped: first the rollback.
+        let put_off = k.failed.load(Acquire) > 0 || stops || ends;
+        if !put_off && !self.schedule.waits_for_kernel(seats.iter().any(|s| vdso::is_executed_by(s))) {
+            return Ok(seats);
         }
-        self.schedule.waits_for_stops(false);
-        if self.schedule.waits_for_kernel(seats.iter().any(|s| vdso::is_executed_by(s))) {
-            self.freezer.thaw();
-            return Err(No::Later);
+        self.freezer.thaw();
+        if for_long {
+            k.rewind.why.set(ABOUT_TO_STOP);
         }
-        Ok(seats)
+        if ends {
+            // Who asks at places asks no more until then.
+            k.place.copied_ns.store(until, Relaxed);
+        }
+        if for_long || ends {
+            self.standing.answer(); // they go on without
+        }
+        Err(No::Later)
     }
 
     /// Describes the frozen process and copies the pages that have changed. Blocks that are `busy` are not
