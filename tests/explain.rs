@@ -1,6 +1,7 @@
 //! `promp-cc --explain`: what the verdicts have come to, of programs of several files in C, C++ and Fortran.
 //! And the demonstration, which shows it to users.
 
+use crate::common::draws::Draws;
 use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -83,6 +84,43 @@ fn parts_that_cannot_be_executed_again_count() {
     assert!(text.contains("parts.c:16: opaque: the extent of what is written to of is not known"), "{text}");
     let proved = share(text, "proved ");
     assert!(proved < 20.0, "{text}");
+}
+
+/// The share that is said to be proved is that of kills in work in flight that are recovered.
+#[test]
+fn what_is_forecast_is_what_kills_find() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = built("shares", &[(Path::new("gcc"), "spends.c"), (&cc, "shares.c")]).expect("a program");
+    // Of so many the mean strays by 3 standard deviations at most.
+    let (strikes, strays) = if long() { (600, 8.0) } else { (60, 20.0) };
+    for lost in ["15", "50", "85"] {
+        let env = [("OMP_NUM_THREADS", "2"), ("PROMP_SAVE_BUDGET", "all")];
+        let want = reference(&exe, &[lost], &env);
+        // Beside other work one run is stopped in one part of its work more than in the other.
+        let forecasts = (0..9).map(|_| {
+            let r = run(&cc, &["--explain", "--", exe.to_str().expect("UTF-8"), lost], &env);
+            share(&r.out, "proved ")
+        });
+        let forecast = forecasts.sum::<f64>() / 9.0;
+        assert!((forecast + lost.parse::<f64>().expect("a number") - 100.0).abs() < 15.0, "{forecast}");
+        let (mut right, mut refused) = (0, 0);
+        let mut draws = Draws::between(strikes, 20 * strikes);
+        while let Some(seed) = draws.next(right + refused >= strikes as usize) {
+            let fault = format!("kill@mtbf=40ms,count=1,seed={seed}");
+            let r = promp(&exe, &[lost], &[&env[..], &[("PROMP_FAULT", &fault)]].concat());
+            if r.was_in_serial_work() {
+                continue;
+            }
+            if r.was_refused(&want.out, &fault) {
+                refused += 1;
+            } else {
+                right += r.executed_again();
+            }
+        }
+        let found = 100.0 * right as f64 / (right + refused) as f64;
+        println!("{lost} % lost: {forecast} % forecast, {found:.1} % of {} found", right + refused);
+        assert!((found - forecast).abs() < strays, "{lost}: {forecast} % forecast, {found} % found");
+    }
 }
 
 #[test]
