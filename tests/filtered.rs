@@ -11,7 +11,8 @@ fn checkpoints_say_what_restarts_refuse() {
     let s = Scratch::new("filtered");
     let exe = build("ckpt/filtered.c", &[]);
     for (from, how) in [("0", "all"), ("30", "all"), ("0", "one"), ("30", "one")] {
-        let args = ["60", from, how];
+        // Long enough for a checkpoint with the filter, beside other work, too.
+        let args = ["240", from, how];
         let want = reference(&exe, &args, &[THREADS]);
         assert_eq!(want.status, 0, "{want:?}");
         let dir = s.path("ckpt");

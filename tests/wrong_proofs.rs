@@ -86,7 +86,13 @@ fn who_counts_up_or_hands_to_the_kernel() {
     let exe = build("ckpt/wrong.c", &[]);
     let Some(line) = said(&exe, "u") else { return };
     has(&line, &["a wrong proof: counted was left out", "as dead at place", " at step (addr2line"]);
-    has(&said(&exe, "c").unwrap(), &["a wrong proof: kept was left out", "in a system call from "]);
+    // Beside other work the checkpoint may come behind the last such call: then main reads it.
+    let calls = (0..5).any(|_| {
+        let line = said(&exe, "c").unwrap();
+        has(&line, &["a wrong proof: kept was left out"]);
+        line.contains("in a system call from ")
+    });
+    assert!(calls, "no system call has read it");
 }
 
 #[test]
