@@ -176,6 +176,20 @@ fn what_must_not_be_executed_again() {
     }
 }
 
+/// A reduction is merged by one instruction. Behind it the work is not executed again, proved or not.
+#[test]
+fn behind_the_merge_of_a_reduction() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let step = objects(Path::new("gcc"), &["step.c"], &[]);
+    for number in ["unsigned long", "double"] {
+        let main = objects(&cc, &["merges.c"], &[&format!("-DNUMBER={number}")]);
+        let exe = linked(&cc, "merges", &[main, step.clone()].concat(), &[]);
+        let r = promp(&exe, &[], &[]);
+        assert!(r.status == 70 && r.err.contains("behind an atomic update"), "{number}: {} {}", r.out, r.err);
+        assert!(r.err.contains("merges.c:"), "{number}: {}", r.err);
+    }
+}
+
 /// Kills threads of `exe`: what it prints is right, or the run is refused; how often that was so, and how
 /// often work was executed again. Until that is enough, and as often as is said at least, in long tests and
 /// in short ones.

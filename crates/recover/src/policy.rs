@@ -281,8 +281,8 @@ pub(crate) fn verdict(thr: &'static Thread, at: &Interrupted, kind: Kind) -> Res
             );
         }
     }
-    // Of what promp-cc has proved, atomic updates are no part, or have marks in front of them.
-    if !is_proved(thr) && code::atomic_between(&path, &readable) {
+    // Of what promp-cc has proved, too: behind the merge of a reduction there is no mark.
+    if code::atomic_between(&path, &readable) {
         return refuse("work behind an atomic update", needs_ckpt(thr));
     }
     Ok(())
