@@ -127,9 +127,9 @@ fn the_guard_finds_what_is_not_mapped() {
     // The host's answer is 200.
     let r = on("from", "separate,guard");
     assert!(r.status == 0 && r.out.trim() != "200", "{}{}", r.out, r.err);
-    for devices in DEVICES {
-        let r = on("right", devices);
-        assert_eq!((r.status, r.out.trim()), (0, "200"), "{devices}: {}", r.err);
+    for (devices, what) in DEVICES.into_iter().flat_map(|d| [(d, "right"), (d, "own")]) {
+        let r = on(what, devices);
+        assert_eq!((r.status, r.out.trim()), (0, "200"), "{devices}, {what}: {}", r.err);
     }
 }
 

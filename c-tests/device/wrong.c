@@ -55,6 +55,19 @@ int main(int argc, char **argv) {
     } else if (!strcmp(what, "from")) { /* nothing is brought to the device: what it finds is nobody's */
 #pragma omp target map(from : b[0:100]) map(tofrom : sum)
         for (int i = 0; i < 100; i++) sum += b[i];
+    } else if (!strcmp(what, "own")) { /* right: a block that a region gets is the device's in the next one */
+        double *own = NULL;
+#pragma omp target map(tofrom : own)
+        {
+            own = malloc(N * sizeof *own);
+            for (int i = 0; i < N; i++) own[i] = 0.002;
+        }
+#pragma omp target map(tofrom : own, sum)
+        {
+            for (int i = 0; i < N; i++) sum += own[i];
+            free(own);
+        }
+        sum = (int) (sum + 0.5);
     } else { /* right */
 #pragma omp target map(to : a[0:N], b[0:100]) map(tofrom : sum)
         {

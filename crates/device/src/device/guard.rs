@@ -2,10 +2,10 @@
 //! be touched, inside of them not the program's heap. A pointer that was not mapped, or one that was
 //! mapped and is used on the wrong side, then fails here as on a device with memory of its own.
 //!
-//! Shut inside of a region are the heap (`brk`) and the blocks that libc's malloc has mapped by
-//! themselves, which it marks in their first words. Stacks and variables of the program stay open: the
-//! region runs on them. Libraries that the region calls may need the heap: then it is opened for the rest
-//! of the region, which is said. The runtime itself lends it to libc where a team needs new threads
+//! Shut inside of a region are the heap (`brk`) and the blocks that libc's malloc has mapped by themselves,
+//! which it marks in their first words. Stacks and variables of the program stay open: the region runs on
+//! them. Libraries that the region calls may need the heap: then it is opened for the rest of the region, and
+//! for later ones, which is said. The runtime itself lends it to libc where a team needs new threads
 //! (`signals::lent`), and it is shut again: teams, parallel regions and loops inside are looked at like the
 //! region's own code.
 
@@ -36,6 +36,9 @@ static SHUT: AtomicPtr<Vec<Range>> = AtomicPtr::new(core::ptr::null_mut());
 static READERS: AtomicUsize = AtomicUsize::new(0);
 /// The heap is open until the region ends: a library has needed it, or a thread has failed.
 static OPENED: AtomicBool = AtomicBool::new(false);
+/// A library has used the heap in a region: what the region got there is the device's own in later ones, too,
+/// which are not looked at any more.
+static USED: AtomicBool = AtomicBool::new(false);
 /// The instruction of a library that needed the heap; 0: none.
 static USED_BY: AtomicUsize = AtomicUsize::new(0);
 /// Calls under way that the heap is lent to. Changed with `CHANGING` held.
@@ -86,9 +89,10 @@ pub(crate) fn region(range: Range, _device: u32, func: usize, run: impl FnOnce()
     if first {
         let list = Box::into_raw(Box::new(heap()));
         CHANGING.with(|| {
-            OPENED.store(false, Relaxed);
+            let open = USED.load(Relaxed);
+            OPENED.store(open, Relaxed);
             SHUT.store(list, SeqCst);
-            set_heap(libc::PROT_NONE);
+            set_heap(if open { OPEN } else { libc::PROT_NONE });
         });
     }
     run();
@@ -121,6 +125,7 @@ fn with_shut<R>(f: impl FnOnce(&[Range]) -> R) -> R {
 fn say_opened(func: usize) {
     static SAID: AtomicBool = AtomicBool::new(false);
     let pc = USED_BY.swap(0, Relaxed);
+    USED.fetch_or(pc != 0, Relaxed);
     if pc != 0 && globals().promp.verbose >= 1 && !SAID.swap(true, Relaxed) {
         say!(
             "guard: a library's function has used the heap in a target region (instruction {pc:#x}, region \
