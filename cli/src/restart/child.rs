@@ -342,11 +342,11 @@ impl Child {
 /// Where checkpoints of the child or its descendants are.
 fn directories(terms: &Terms) -> Vec<PathBuf> {
     let Some(dir) = terms.dir else { return Vec::new() };
-    let places = std::fs::read_dir(dir.join(steps::FOLDER)).into_iter().flatten().flatten();
-    match terms.steps {
-        true => places.map(|e| e.path()).collect(),
-        false => vec![dir.to_path_buf()],
+    if !terms.steps {
+        return vec![dir.to_path_buf()];
     }
+    let places = std::fs::read_dir(dir.join(steps::FOLDER)).into_iter().flatten().flatten();
+    places.map(|e| e.path()).collect()
 }
 
 /// So long it takes at most until it is seen that a process has ended that is not a child.

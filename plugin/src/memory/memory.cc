@@ -56,7 +56,8 @@ bool is_save_point (gimple *stmt)
 bool begins_region (gimple *stmt)
 {
   const char *name = callee_name (stmt);
-  return starts_with (name, "GOMP_parallel") || starts_with (name, "GOMP_teams") || starts_with (name, "GOMP_target");
+  return starts_with (name, "GOMP_parallel") || starts_with (name, "GOMP_teams")
+         || starts_with (name, "GOMP_target");
 }
 
 bool is_outlined (function *fn)
