@@ -32,9 +32,9 @@ static WORD: Own<Option<Word>> = Own::new(None);
 static TRACES: Own<bool> = Own::new(false);
 static RINGS: Locked<Vec<&'static Ring>> = Locked::new(Vec::new());
 
-/// So long the end waits for threads that wake at this very moment, and record what they did. (One that was
-/// killed there never does.)
-const PATIENCE_NS: u64 = 100_000_000;
+/// So long the end waits for threads that wake at this very moment, and record what they did: beside others
+/// each may wait for a CPU. (One that was killed there never does.)
+const PATIENCE_NS: u64 = 2_000_000_000;
 
 /// What it wants. Nothing of it happens in calls that have light ways.
 const WANTS: Set = Set::of(&[
@@ -289,14 +289,14 @@ fn at_the_end() -> Option<(u64, Snapshot)> {
     let since = time::now_ns();
     loop {
         let before = leaving();
-        let all: Vec<_> = others.iter().flat_map(|w| w.unrecorded(end)).collect();
+        let asleep: Vec<_> = others.iter().map(|w| w.unrecorded(end)).collect();
         let mut shot = live_tables::snapshot()?;
-        let is_whole = before.iter().all(|n| n % 2 == 0) && before == leaving();
-        if is_whole || time::now_ns() - since > PATIENCE_NS {
-            for u in all {
-                if let Some(c) =
-                    shot.cells.get_mut(u.row as usize).and_then(|c| c.get_mut(u.segment as usize))
-                {
+        let is_still: Vec<_> = before.iter().zip(leaving()).map(|(b, now)| b % 2 == 0 && *b == now).collect();
+        if is_still.iter().all(|is| *is) || time::now_ns() - since > PATIENCE_NS {
+            // Who has not stood still is recording that itself.
+            for u in asleep.into_iter().zip(is_still).filter(|(_, is)| *is).flat_map(|(all, _)| all) {
+                let row = shot.cells.get_mut(u.row as usize);
+                if let Some(c) = row.and_then(|c| c.get_mut(u.segment as usize)) {
                     c.add(&u.cell);
                 }
             }

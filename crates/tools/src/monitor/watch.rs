@@ -232,9 +232,10 @@ impl Watch {
         row.tid.store(u64::from(thr.host.load(Relaxed)), Relaxed);
     }
 
-    /// The first visit of a region that this thread takes part in.
+    /// The first visit of a region that this thread takes part in. What a worker did was looked at by
+    /// [`Watch::idle`]: no time passes between that and this visit.
     pub(super) fn begin_region(&self, thr: &Thread, team: &'static TeamWatch) {
-        let now = self.look();
+        let now = if thr.num() == 0 { self.look() } else { self.last.load(Relaxed) };
         self.visits.set(0);
         if thr.num() != 0 {
             self.nested.set(0);
