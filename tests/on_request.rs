@@ -54,6 +54,18 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// A region, a line, and the end.
+const ENDS: &str = r#"
+#include <stdio.h>
+int main(void) {
+    unsigned long s = 0;
+#pragma omp parallel for reduction(+ : s) num_threads(2)
+    for (int k = 0; k < 20000000; k++)
+        s += k ^ s;
+    puts(s ? "last" : "");
+}
+"#;
+
 fn asked() -> PathBuf {
     compiled("on-request", "asked", ASKED, &["-O1", "-fopenmp"])
 }
@@ -108,6 +120,38 @@ fn ends_of_its_own() {
         let end = f.end(start(&args));
         assert!(end.err.contains("has ended by itself"), "{args:?}: {}", end.err);
     }
+}
+
+/// Asked to end by a signal for which the program has no handler, when it is about to end anyway: the next
+/// run does what is left, which is nothing where it has ended by itself before.
+#[test]
+fn asked_at_its_very_end() {
+    let (f, exe) = (Field::new("true"), compiled("on-request", "steps", ENDS, &["-O1", "-fopenmp"]));
+    let (log, mut rng) = (f.work.join("log"), Seeded(5));
+    let (mut done, mut cut) = (0, 0);
+    for round in 0..80 * scale() {
+        f.clear();
+        let options = ["--resume", "--every", "1ms", "--on-signal", "TERM=checkpoint-exit"];
+        let options = &options[..if round % 4 == 0 { 3 } else { 5 }];
+        let start = || start_into(run(&f.s.path("ckpt"), options, &exe, &[]), &log);
+        let promp = start();
+        let pid = promp.id() as i32;
+        wait("the last line", || read(&log).contains("last"));
+        std::thread::sleep(std::time::Duration::from_micros(rng.below(1500)));
+        kill(pid, libc::SIGTERM);
+        let (first, again) = (f.end(promp), f.end(start()));
+        let what = format!("{} {}{}{}", first.status, first.err, again.status, again.err);
+        assert_eq!((again.status, &*again.out), (0, "last\n"), "{what}");
+        match first.status {
+            0 => assert!(again.err.contains("has ended by itself"), "{what}"),
+            85 => {}
+            other => assert_eq!(other, 143, "{what}"),
+        }
+        done += u32::from(first.status == 0);
+        cut += u32::from(first.status == 85);
+    }
+    println!("{done} times done, {cut} times cut");
+    assert!(done > 0, "{cut}");
 }
 
 /// Of a script the step goes on.

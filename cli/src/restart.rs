@@ -138,9 +138,7 @@ fn follow(end: &End, terms: Terms) -> Outcome {
 /// The program has ended, not by itself: what the next run with `--resume` makes of it.
 fn say_what_comes_next(end: &End, terms: Terms, dir: &Path) {
     let alone = terms.at_end.is_none() && !terms.steps;
-    if end.on_request
-        && let Some(status) = is_to_go_on(dir)
-    {
+    if let Some(status) = is_to_go_on(dir, end) {
         eprintln!(
             "promp: the program has ended, with status {status}, after a request to end: with --resume it goes \
              on from its last checkpoint"
@@ -153,9 +151,13 @@ fn say_what_comes_next(end: &End, terms: Terms, dir: &Path) {
     }
 }
 
-/// The program has recorded its end in `dir`, but had been asked to end: takes the record back. The status.
-pub(crate) fn is_to_go_on(dir: &Path) -> Option<i32> {
+/// The program has recorded its end in `dir`, but had been asked to end by a signal that it got: takes the
+/// record back. The status.
+pub(crate) fn is_to_go_on(dir: &Path, end: &End) -> Option<i32> {
     let d = Directory::open(dir).ok().filter(|d| !d.generations().is_empty())?;
+    if end.on_request & !left_record::kept_from(&d) == 0 {
+        return None;
+    }
     let status = d.ended()?.status;
     let taken = d.take_end_back().inspect_err(|e| {
         eprintln!("promp: {}: {e}; --resume will take the program to be done", dir.display());

@@ -16,7 +16,7 @@
 //! kernel gives those whose parents have ended (PR_SET_CHILD_SUBREAPER), does not end before it has.
 
 use super::cut::{self, Cut};
-use super::left_record::LeftRecord;
+use super::left_record::{self, LeftRecord};
 use super::orphans::Guard;
 use crate::{checkpoint, inheritance, process_stat, steps};
 use promp_image::run_record::{self, Started};
@@ -85,8 +85,8 @@ pub struct End {
     /// This process has passed a request to end on to it, and it has ended because of that as far as can be
     /// known.
     pub asked: bool,
-    /// It has handled such a request, and then ended by an exit.
-    pub(crate) on_request: bool,
+    /// The requests (a set) that were handled, if it has ended by an exit behind them.
+    pub(crate) on_request: u64,
     /// The status by which it has ended by itself, as its end record says.
     pub(super) recorded: Option<i32>,
     /// A signal of [`Terms::ends`] has come, or a step of a script was asked to end with a checkpoint.
@@ -196,7 +196,7 @@ impl Child {
     fn wait(self, terms: &Terms, record: &LeftRecord) -> End {
         let mut asked: Option<(i32, Instant)> = None;
         // The program catches or ignores what it was asked by: it goes on for as long as it likes.
-        let (mut handled, mut caught) = (false, false);
+        let (mut handled, mut caught) = (false, 0);
         let mut cut: Option<Cut> = None;
         let status = loop {
             match reaped() {
@@ -221,12 +221,12 @@ impl Child {
                 cut.get_or_insert_default();
             }
             if REQUESTS.contains(&signal) && bit(signal) & terms.goes_on == 0 {
-                let [catches, ignores] = ["SigCgt:", "SigIgn:"].map(|set| signals_of(self.pid, set));
-                handled = (catches | ignores) & bit(signal) != 0 && (handled || asked.is_none());
-                caught |= catches & bit(signal) != 0;
+                let [catches, ignores] =
+                    ["SigCgt:", "SigIgn:"].map(|set| signals_of(self.pid, set) & bit(signal));
+                handled = catches | ignores != 0 && (handled || asked.is_none());
+                caught |= if has_begun_to_end(terms) { 0 } else { catches };
                 asked = Some((signal, Instant::now()));
-                let told = directories(terms).into_iter().filter(|_| ignores & bit(signal) == 0);
-                told.for_each(|dir| checkpoint::asks_to_end(&dir, Some(GRACE)));
+                note_request(terms, ignores != 0);
             }
             if !self.has_it(self.pid, &about) {
                 // SAFETY: our own child, which has not been waited for.
@@ -250,7 +250,7 @@ impl Child {
         let known = status.map(ExitStatus::from_raw);
         let recorded = known.and_then(|status| record.agreed(status));
         let status = known.unwrap_or(ExitStatus::from_raw(126 << 8));
-        let on_request = caught && by_asked.is_some() && status.code().is_some();
+        let on_request = by_asked.and(status.code()).map_or(0, |_| caught);
         End { status, asked: asked.is_some(), on_request, recorded, to_go_on: self.to_go_on.get() }
     }
 
@@ -347,6 +347,17 @@ fn directories(terms: &Terms) -> Vec<PathBuf> {
     }
     let places = std::fs::read_dir(dir.join(steps::FOLDER)).into_iter().flatten().flatten();
     places.map(|e| e.path()).collect()
+}
+
+/// Has the program itself begun to end? (Then the runtime has handlers of its own.)
+fn has_begun_to_end(terms: &Terms) -> bool {
+    directories(terms).iter().any(|dir| left_record::is_ending(dir))
+}
+
+/// It is about to get a request to end, which it may ignore.
+fn note_request(terms: &Terms, ignored: bool) {
+    let all = directories(terms).into_iter().filter(|_| !ignored);
+    all.for_each(|dir| checkpoint::asks_to_end(&dir, Some(GRACE)));
 }
 
 /// So long it takes at most until it is seen that a process has ended that is not a child.

@@ -57,16 +57,27 @@ fn agree(d: &Directory, process: ExitStatus) -> io::Result<Option<Ended>> {
             let record = Ended { status, ..record };
             record.write(&d.path).map(|()| Some(record))
         }
-        (None, Some(signal)) if signal != libc::SIGKILL && sent_by_others(d)? != signal as u64 => {
+        (None, Some(signal)) if signal != libc::SIGKILL && end_word(d)? >> 32 & 0xff != signal as u64 => {
             d.take_end_back().map(|()| None)
         }
         _ => Ok(Some(record)),
     }
 }
 
-fn sent_by_others(d: &Directory) -> io::Result<u64> {
+/// The program whose end is recorded did not get these signals (a set): the runtime did.
+pub(super) fn kept_from(d: &Directory) -> u64 {
+    end_word(d).map_or(0, |word| word << 1 >> 41)
+}
+
+/// Has the process that has its checkpoints in `dir` begun to end?
+pub(super) fn is_ending(dir: &Path) -> bool {
+    Directory::open(dir).is_ok_and(|d| end_word(&d).is_ok_and(|word| word >> 63 != 0))
+}
+
+/// See [`ENDED`].
+fn end_word(d: &Directory) -> io::Result<u64> {
     let mut word = [0; 8];
     let state = d.open_file("state").map_err(io::Error::other)?;
     state.read_exact_at(&mut word, 8 * ENDED as u64)?;
-    Ok(u64::from_le_bytes(word) >> 32)
+    Ok(u64::from_le_bytes(word))
 }

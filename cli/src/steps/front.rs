@@ -179,9 +179,7 @@ impl Step {
     /// The program has ended: notes what it has left. If it was cut the script must not go on behind it.
     fn ends(&self, end: &End, watch: &Watch) {
         let dir = &self.place.dir;
-        if end.on_request
-            && let Some(status) = restart::is_to_go_on(dir)
-        {
+        if let Some(status) = restart::is_to_go_on(dir, end) {
             self.say(format_args!(
                 "has ended, with status {status}, after a request to end: it goes on next time"
             ));

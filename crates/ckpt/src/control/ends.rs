@@ -18,7 +18,7 @@ use crate::store::end_record_file::EndRecord;
 use crate::sys;
 use crate::sys::{futex, got::calls_instead, signals, syscall, time};
 use crate::transition::{transition_begins, transition_is_over};
-use crate::{region, rollback_request, say, state};
+use crate::{region, requests, rollback_request, say, state};
 use core::ffi::{c_int, c_void};
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering::*};
 use core::time::Duration;
@@ -57,7 +57,7 @@ pub fn take_back() -> Result<(), isize> {
 /// Waits for another thread that is recording the end just now.
 fn await_record(k: &Keep) {
     let (own, until) = (caller(), time::now_ns() + PATIENCE_NS);
-    let records = || is_another(k.end.who.load(Acquire), own) && ended().load(Acquire) == 0;
+    let records = || is_another(k.end.who.load(Acquire), own) && status().is_none();
     while records() && waits(until) {}
 }
 
@@ -137,11 +137,11 @@ pub(crate) fn is_ours(k: &Keep) -> bool {
 
 /// The calling thread ends the program with this status: soon there is nothing to restart. System calls only.
 ///
-/// Of several threads that end it the first one does: the others wait here, for what they would record is
-/// not how it ends.
+/// Of several threads the first one does: others wait here. What they would record is not how it ends.
 pub(crate) fn mark(status: i32) {
     let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return };
     let Some(mask) = begins_to_record(k) else { return };
+    ended().fetch_or(1 << 63 | requests::handled(k) << 40, AcqRel);
     // Another thread may crash meanwhile.
     runtime().end_is_recorded();
     record(k, status & 0xff);
@@ -236,7 +236,7 @@ fn record(k: &Keep, status: i32) {
     if folder.name().is_some() && k.end.record.is_wanted() && !promp_files::within_limit(write) {
         say!("how the program has ended cannot be noted beside its checkpoints; --resume will say so");
     }
-    ended().store(1 + status as u64, Release);
+    ended().store(ended().load(Relaxed) >> 40 << 40 | 1 + status as u64, Release);
 }
 
 /// What is called instead of libc's functions.
