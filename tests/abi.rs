@@ -102,11 +102,11 @@ fn works_under_libgomps_name_without_a_word_from_the_loader() {
 
 #[test]
 fn links_with_lpromp() {
-    let exe = root().join("target/c-tests/linked");
+    let exe = out_dir().join("linked");
     let dir = library();
     let dir = dir.parent().unwrap().to_str().unwrap();
     let src = root().join("c-tests/constructs/loops.c");
-    let obj = root().join("target/c-tests/linked.o");
+    let obj = out_dir().join("linked.o");
     build("constructs/loops.c", &[]);
     let ok = |c: &mut Command| assert!(c.status().unwrap().success());
     ok(Command::new("gcc").args(["-O2", "-fopenmp", "-w", "-c", "-o"]).arg(&obj).arg(&src));

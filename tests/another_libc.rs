@@ -25,14 +25,14 @@ fn output(program: &str, args: &[&str], folder: &Path) -> Option<String> {
 fn package() -> Option<PathBuf> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let alone = || {
-        let _others_wait = built::locked(&out_folder("another-libc").join(".fetched"));
+        let _others_wait = built::locked(&shared_folder("another-libc").join(".fetched"));
         fetched()
     };
     FOUND.get_or_init(alone).clone()
 }
 
 fn fetched() -> Option<PathBuf> {
-    let folder = out_folder("another-libc");
+    let folder = shared_folder("another-libc");
     let kept = || {
         let files = fs::read_dir(&folder).ok()?.flatten().map(|e| e.path());
         let is_one = |p: &PathBuf| p.extension().is_some_and(|e| e == "deb");
@@ -65,7 +65,7 @@ struct Root {
 
 impl Root {
     fn new(name: &str) -> Option<Self> {
-        let folder = out_folder("another-libc");
+        let folder = shared_folder("another-libc");
         let may = output("unshare", &["--mount", "true"], &folder).is_some();
         if !available("unshare(1), with the right to mount,", may) {
             return None;

@@ -583,7 +583,7 @@ fn crashes_of_fortran_programs_that_begin_early() {
 fn openblas() {
     let out = Command::new("gcc")
         .args(["-O2", "-fopenmp", "-w", "-o"])
-        .arg(root().join("target/c-tests/openblas_ckpt"))
+        .arg(out_dir().join("openblas_ckpt"))
         .arg(root().join("c-tests/others/openblas.c"))
         .args([
             "-L/usr/lib/x86_64-linux-gnu/openblas-openmp",
@@ -596,7 +596,7 @@ fn openblas() {
         return;
     }
     let s = Scratch::new("openblas");
-    let exe = root().join("target/c-tests/openblas_ckpt");
+    let exe = out_dir().join("openblas_ckpt");
     let want = reference(&exe, &[], &[THREADS]);
     let (mut draws, mut back) = (Draws::of(4), 0);
     while let Some(seed) = draws.next(back > 0) {

@@ -16,7 +16,7 @@ fn cli(args: &[&str], env: &[(&str, &str)]) -> Run {
 fn run_passes_everything_through() {
     let exe = build("npb/ep.c", &["-DDYNAMIC=8"]);
     let exe = exe.to_str().unwrap();
-    let report = root().join("target/c-tests/cli.json");
+    let report = out_dir().join("cli.json");
     let report = report.to_str().unwrap();
     let run = cli(
         &[
@@ -52,7 +52,7 @@ fn run_passes_everything_through() {
 
 #[test]
 fn what_cannot_be_run_is_refused_with_a_reason() {
-    let dir = root().join("target/c-tests");
+    let dir = out_dir();
     std::fs::create_dir_all(&dir).unwrap();
     let (src, fixed, suid, plain, text) = (
         dir.join("one.c"),
@@ -96,7 +96,7 @@ fn what_cannot_be_run_is_refused_with_a_reason() {
 
 #[test]
 fn reports_that_are_none() {
-    let dir = root().join("target/c-tests");
+    let dir = out_dir();
     std::fs::create_dir_all(&dir).unwrap();
     let bad = dir.join("bad.json");
     std::fs::write(&bad, "{\"promp\": 1").unwrap();

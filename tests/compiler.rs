@@ -24,7 +24,7 @@ fn built(driver: &Path, source: &str, flags: &[&str]) -> PathBuf {
 /// Likewise, and what the driver said.
 fn built_and_reported(driver: &Path, source: &str, flags: &[&str]) -> (PathBuf, String) {
     let path = root().join("c-tests").join(source);
-    let dir = root().join("target/c-tests/compiled");
+    let dir = out_dir().join("compiled");
     let name = format!("{source} {}", flags.join(" ")).replace(['/', ' ', '=', '.', '-', ',', '+'], "_");
     let exe = dir.join(&name);
     let modules = dir.join(format!("{name}.mod"));
@@ -54,7 +54,7 @@ fn no_verdict_is_optimistic_in(file: &str, programs: u32) {
     let Some(cc) = driver("promp-cc") else { return };
     let source = root().join("c-tests/compiler").join(file);
     let text = std::fs::read_to_string(&source).expect("the programs");
-    let object = root().join("target/c-tests").join(file).with_extension("o");
+    let object = out_dir().join(file).with_extension("o");
     let rank = |v: &str| ["idempotent", "undo", "opaque"].iter().position(|x| *x == v).expect("a verdict");
     // Functions whose construct is in another function.
     let elsewhere = HashMap::from([

@@ -102,7 +102,7 @@ fn libgomp() -> PathBuf {
 
 /// A copy with a name as wheels have it.
 fn copy(folder: &str) -> PathBuf {
-    let to = out_dir().join(folder).join("libgomp-a34b3233.so.1.0.0");
+    let to = out_folder(folder).join("libgomp-a34b3233.so.1.0.0");
     std::fs::copy(libgomp(), &to).expect("target is writable");
     to
 }

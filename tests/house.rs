@@ -263,3 +263,22 @@ fn a_ceiling_is_lowered_and_never_raised() {
         assert_eq!(text, if after == 0 { rules() } else { older(after) }, "{lines} lines, {ceiling}");
     }
 }
+
+/// Tests run side by side: what they write lies in their own folders, and what they share is locked.
+#[test]
+fn what_tests_share_is_locked() {
+    let mut folders = vec![root().join("tests")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+            let path = entry.path();
+            if path.is_dir() && !path.ends_with("loom") {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs") && !path.ends_with("common/mod.rs") {
+                let text = std::fs::read_to_string(&path).expect("a source file");
+                let named = text.contains(concat!("target", "/c-tests"));
+                let shared = text.contains(concat!("shared_", "folder(")) && !text.contains("built::");
+                assert!(!named && !shared, "{}: out_folder() is a test's own", path.display());
+            }
+        }
+    }
+}

@@ -231,7 +231,7 @@ fn a_library_linked_with_lpromp_can_be_unloaded() {
     let dir = library().parent().expect("its folder").to_path_buf();
     let rpath = format!("-Wl,-rpath,{}", dir.display());
     let source = root().join("c-tests/limits/plugin.c");
-    let plugin = root().join("target/c-tests/plugin_promp.so");
+    let plugin = out_dir().join("plugin_promp.so");
     let built = Command::new("gcc")
         .args(["-O2", "-fopenmp", "-shared", "-fPIC", "-o"])
         .args([&plugin, &source])

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Runs gcc on a file of `c-tests`.
 fn compiled(source: &str, name: &str, flags: &[&str]) -> PathBuf {
-    let exe = out_folder("offload").join(name);
+    let exe = shared_folder("offload").join(name);
     built::once(&built::Request { exe: &exe, compiler: Path::new("gcc"), words: flags }, |tmp, read| {
         let mut c = Command::new("gcc");
         c.args(flags).args(["-MMD".as_ref(), "-MF".as_ref(), read.as_os_str()]);

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn compile(source: &str, libs: &[&str]) -> Option<PathBuf> {
-    let exe = root().join("target/c-tests").join(source.replace(['/', '.'], "_"));
+    let exe = out_dir().join(source.replace(['/', '.'], "_"));
     std::fs::create_dir_all(exe.parent().unwrap()).unwrap();
     let out = Command::new("gcc")
         .args(["-O2", "-fopenmp", "-w", "-o"])

@@ -11,7 +11,7 @@ use std::time::Duration;
 fn plugin() -> &'static str {
     static FOLDER: OnceLock<String> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let folder = out_folder("plugin");
+        let folder = shared_folder("plugin");
         let exe = folder.join("libgomp-plugin-nvptx.so.1");
         let flags = ["-O2", "-shared", "-fPIC", "-w", "-Wl,-soname,libgomp-plugin-nvptx.so.1"];
         built::once(&built::Request { exe: &exe, compiler: Path::new("gcc"), words: &flags }, |tmp, read| {

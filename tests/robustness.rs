@@ -203,7 +203,7 @@ fn settings_are_shown() {
 #[test]
 fn reports() {
     let exe = build("npb/ep.c", &["-DDYNAMIC=8"]);
-    let file = root().join("target/c-tests/report.json");
+    let file = out_dir().join("report.json");
     let path = file.to_str().unwrap();
     let mut r = serde_json::Value::Null;
     // A thread that loses its CPU on the way out of the runtime is struck there, where nothing is lost.
@@ -293,7 +293,8 @@ fn replay_can_be_limited_to_functions_or_forbidden() {
             let fault = format!("kill@thread=1,delay={}us", 4000 + 300 * k);
             let env = [("PROMP_FAULT", &*fault), ("PROMP_REPLAY", replay), ("OMP_NUM_THREADS", "4")];
             let run = promp(&exe, &["S"], &env);
-            let lost = !run.err.contains("nothing was lost");
+            // It may also have had nothing to do.
+            let lost = run.err.contains(" failed (kill)") && !run.err.contains("nothing was lost");
             let status = if lost { status } else { 0 };
             assert_eq!(run.status, status, "{replay}: {}", run.err);
             assert_eq!(run.out, if status == 0 { want.out.clone() } else { String::new() }, "{replay}");
@@ -323,7 +324,7 @@ fn the_c_interface() {
     assert_eq!((run.status, run.out.as_str()), (0, "present 1\nsum 999500.0\n"), "{}", run.err);
     assert!(run.err.contains("version 100 failures 1 regions 1 chunks 1"), "{}", run.err);
     for (compiler, std, ext) in [("gcc", "-std=c99", "c"), ("g++", "-std=c++11", "cpp")] {
-        let src = root().join(format!("target/c-tests/header.{ext}"));
+        let src = out_dir().join(format!("header.{ext}"));
         std::fs::write(
             &src,
             "#include \"promp.h\"\nint main(void) { PROMP_CALL(promp_frags(2)); return 0; }\n",

@@ -11,7 +11,7 @@ const SIGNATURES: &str = "signatures";
 fn run(exe: &Path, args: &[&str], sdc: &str, keep: &str, fault: Option<&str>) -> (Run, serde_json::Value) {
     let name =
         format!("{sdc}-{keep}-{}", fault.unwrap_or("none")).replace(['/', ':', '@', '=', ',', '*'], "_");
-    let report = root().join(format!("target/c-tests/sdc-{name}-{}.json", args.join("-")));
+    let report = out_dir().join(format!("sdc-{name}-{}.json", args.join("-")));
     let path = report.to_str().expect("UTF-8");
     let mut env = vec![
         ("OMP_NUM_THREADS", "2"),
@@ -135,7 +135,7 @@ fn errors_at_random_times() {
 #[test]
 fn what_cannot_be_judged_is_not_called_verified() {
     let exe = build("sdc/kinds.c", &[]);
-    let report = root().join("target/c-tests/sdc-kinds.json");
+    let report = out_dir().join("sdc-kinds.json");
     let env = [
         ("OMP_NUM_THREADS", "2"),
         ("PROMP_DEVICES", "separate"),

@@ -51,13 +51,31 @@ pub fn driver(name: &str) -> Option<PathBuf> {
     Some(dir.join(name))
 }
 
+/// A folder of the running test's own: no two tests write to the same file. (`FILE::TEST` is the name of its
+/// thread; one that has a process for itself is named in the arguments.)
 pub fn out_dir() -> PathBuf {
+    let names = std::thread::current().name().map(str::to_string).into_iter().chain(std::env::args().skip(1));
+    let test = names.into_iter().find(|name| name.contains("::")).unwrap_or("any".into());
+    let d = shared_dir().join("tests").join(test.replace("::", "-"));
+    std::fs::create_dir_all(&d).expect("target is writable");
+    d
+}
+
+/// Where lies what tests share: written by whoever has locked it ([`built::once`]).
+pub fn shared_dir() -> PathBuf {
     let d = root().join("target/c-tests");
     std::fs::create_dir_all(&d).expect("target is writable");
     d
 }
 
 /// A folder in it.
+pub fn shared_folder(name: &str) -> PathBuf {
+    let d = shared_dir().join(name);
+    std::fs::create_dir_all(&d).expect("target is writable");
+    d
+}
+
+/// A folder in [`out_dir`].
 pub fn out_folder(name: &str) -> PathBuf {
     let d = out_dir().join(name);
     std::fs::create_dir_all(&d).expect("target is writable");
@@ -84,7 +102,7 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
     let dead = poison();
     let name = format!("{source} {} {}", flags.join(" "), if dead { "dead" } else { "" });
     let name = name.replace(['/', ' ', '=', '.', '-', ','], "_").trim_end_matches('_').to_string();
-    let exe = out_dir().join(&name);
+    let exe = shared_dir().join(&name);
     let (gcc, ours) = match path.extension().and_then(|e| e.to_str()) {
         Some("f90") => ("gfortran", "promp-fc"),
         Some("cpp") => ("g++", "promp-c++"),
@@ -119,7 +137,7 @@ pub fn build(source: &str, flags: &[&str]) -> PathBuf {
 
 /// Builds a generated program, `text`, in a folder of `target/c-tests`.
 pub fn compiled(folder: &str, name: &str, text: &str, flags: &[&str]) -> PathBuf {
-    let dir = out_folder(folder);
+    let dir = shared_folder(folder);
     let (source, exe) = (dir.join(format!("{name}.c")), dir.join(name));
     let words = [&[text][..], flags].concat();
     built::once(&built::Request { exe: &exe, compiler: Path::new("gcc"), words: &words }, |tmp, _| {
