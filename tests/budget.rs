@@ -1,6 +1,7 @@
 //! `-fpromp-budget`: what saving may take, file by file, goes with the code.
 
 use crate::common::draws::Draws;
+use crate::common::driven::*;
 use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -123,4 +124,81 @@ fn what_is_no_budget_is_refused() {
             assert!(r.status == 64 && r.err.trim_end() == why, "{bad}: {} {}", r.status, r.err);
         }
     }
+}
+
+/// A loop that leaves its saving in the middle is right, and refused with its line from there on; one that
+/// saves whatever it takes is recovered.
+#[test]
+fn loops_leave_their_saving_where_it_costs_too_much() {
+    let (Some(cc), Some(cxx), Some(fc)) = (driver("promp-cc"), driver("promp-c++"), driver("promp-fc"))
+    else {
+        return;
+    };
+    let (mut left, mut kept) = (0, 0);
+    let names =
+        ["fluid.f90", "graph.c", "mesh.cpp", "particles.c", "penta.cpp", "rows.c", "sort.cpp", "sparse.f90"];
+    let programs = names.map(|name| {
+        let with = match name.rsplit('.').next() {
+            Some("c") => &cc,
+            Some("cpp") => &cxx,
+            _ => &fc,
+        };
+        let exe = driven(with, &format!("cost/{name}"), &[]);
+        let expected = reference(&exe, &[], &[("OMP_NUM_THREADS", "1")]);
+        assert_eq!(expected.status, 0, "{name} under libgomp: {}", expected.err);
+        (name, exe, expected)
+    });
+    let mut draws = Draws::between(if long() { 100 } else { 6 }, 120);
+    while let Some(seed) = draws.next(left > 0 && kept > 0) {
+        for (name, exe, expected) in &programs {
+            for budget in ["0%", "all"] {
+                let fault = format!("kill@mtbf={}ms,seed={seed},count=2", 4 + seed % 9);
+                let env = [("OMP_NUM_THREADS", "2"), ("PROMP_FAULT", &*fault), ("PROMP_SAVE_BUDGET", budget)];
+                let r = promp(exe, &[], &env);
+                if r.status != 70 {
+                    assert_eq!((r.status, &r.out), (0, &expected.out), "{name} {env:?}: {}", r.err);
+                    kept += u32::from(budget == "all" && r.err.contains("recomputed"));
+                } else if r.err.contains("old values are not saved") {
+                    assert!(budget == "0%", "{name} {env:?}: {}", r.err);
+                    let says = |what: &str| r.err.contains(what);
+                    assert!(says(": undo: ") && says("PROMP_SAVE_BUDGET=0%"), "{name}: {}", r.err);
+                    left += 1;
+                }
+            }
+        }
+    }
+    println!("{left} refused for want of old values, {kept} recovered by them");
+    assert!(left > 0 && kept > 0, "{left} refused, {kept} recovered");
+}
+
+/// At default settings: saving that takes many times the loop's own time ends when it has had its 20 ms; one
+/// that takes next to nothing goes on. Killed before, the loop is repeated; behind that it is refused.
+#[test]
+fn dear_saving_ends_and_cheap_saving_goes_on() {
+    let Some(cc) = driver("promp-cc") else { return };
+    let exe = driven(&cc, "compiler/dear.c", &[]);
+    let (mut repeated, mut refused, mut tries) = ([0; 2], [0; 2], 0);
+    let enough = |repeated: [u32; 2], refused: [u32; 2]| repeated[0] > 0 && repeated[1] > 3 && refused[0] > 3;
+    while !enough(repeated, refused) && tries < 200 {
+        tries += 1;
+        for (kind, mode) in ["dear", "cheap"].into_iter().enumerate() {
+            let expected = reference(&exe, &[mode, "8"], &[("OMP_NUM_THREADS", "2")]);
+            assert_eq!(expected.status, 0, "{mode} under libgomp: {}", expected.err);
+            for (region, delay) in [(1, 100), (8, 50 + 50 * (tries % 8))] {
+                let fault = format!("kill@thread={},region={region},delay={delay}us", tries % 2);
+                let r = promp(&exe, &[mode, "8"], &[("OMP_NUM_THREADS", "2"), ("PROMP_FAULT", &*fault)]);
+                if r.err.contains("old values are not saved") {
+                    let place = ["dear.c:9: undo: ", "dear.c:"][kind];
+                    assert!(r.status == 70 && r.err.contains(place), "{mode} {fault}: {}", r.err);
+                    assert!(r.err.contains("PROMP_SAVE_BUDGET=2%"), "{mode} {fault}: {}", r.err);
+                    refused[kind] += u32::from(region == 8 || kind == 1);
+                } else if r.status != 70 {
+                    assert_eq!((r.status, &r.out), (0, &expected.out), "{mode} {fault}: {}", r.err);
+                    repeated[kind] += u32::from(r.err.contains("recomputed"));
+                }
+            }
+        }
+    }
+    println!("after {tries}: dear, cheap: repeated {repeated:?}, refused {refused:?}");
+    assert!(enough(repeated, refused) && refused[1] == 0, "repeated {repeated:?}, refused {refused:?}");
 }

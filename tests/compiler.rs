@@ -1,44 +1,12 @@
 //! The compile side: verdicts on constructs, kernels built with the drivers and killed, objects under the system's libgomp.
 
 use crate::common::draws::Draws;
+use crate::common::driven::*;
 use crate::common::*;
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-
-/// Compiles with a driver; what it printed.
-fn compile(driver: &Path, args: &[&str]) -> String {
-    let mut c = Command::new(driver);
-    c.args(args);
-    let r = limited(c, Duration::from_secs(120));
-    assert_eq!(r.status, 0, "{driver:?} {args:?}: {}", r.err);
-    r.err
-}
-
-/// A program built with a driver, not linked against libpromp: tests preload it, or not.
-fn built(driver: &Path, source: &str, flags: &[&str]) -> PathBuf {
-    built_and_reported(driver, source, flags).0
-}
-
-/// Likewise, and what the driver said.
-fn built_and_reported(driver: &Path, source: &str, flags: &[&str]) -> (PathBuf, String) {
-    let path = root().join("c-tests").join(source);
-    let dir = out_dir().join("compiled");
-    let name = format!("{source} {}", flags.join(" ")).replace(['/', ' ', '=', '.', '-', ',', '+'], "_");
-    let exe = dir.join(&name);
-    let modules = dir.join(format!("{name}.mod"));
-    std::fs::create_dir_all(&modules).expect("target is writable");
-    let mut args = vec!["-O2", "-fopenmp", "-w", "-fno-promp-runtime"];
-    args.extend(flags);
-    let (exe_s, path_s) = (exe.to_str().expect("UTF-8"), path.to_str().expect("UTF-8"));
-    if source.ends_with("90") {
-        args.extend(["-cpp", "-J", modules.to_str().expect("UTF-8")]);
-    }
-    args.extend(["-o", exe_s, path_s, "-lm"]);
-    let report = compile(driver, &args);
-    (exe, report)
-}
 
 #[test]
 fn no_verdict_is_optimistic() {
@@ -147,7 +115,7 @@ impl Killed {
 
 /// The report of a run.
 fn report(exe: &Path, class: &str) -> serde_json::Value {
-    let file = exe.with_extension("report");
+    let file = out_dir().join("report.json");
     let r = promp(exe, &[class], &[("PROMP_REPORT", file.to_str().expect("UTF-8"))]);
     assert_eq!(r.status, 0, "{}", r.err);
     serde_json::from_slice(&std::fs::read(&file).expect("the report")).expect("JSON")
@@ -173,7 +141,7 @@ fn kernels_with_static_schedules_survive() {
     let fault = |seed| format!("kill@mtbf={}ms,seed={seed},count=4", 5 + seed % 20);
     for k in ["cg", "ft", "mg", "is", "ep", "bt"] {
         for (driver, ext) in [(&cc, "c"), (&fc, "f90")].into_iter().take(if k == "bt" { 1 } else { 2 }) {
-            let exe = built(driver, &format!("npb/{k}.{ext}"), &[]);
+            let exe = driven(driver, &format!("npb/{k}.{ext}"), &[]);
             // The same object under the system's libgomp.
             let r = reference(&exe, &["S"], &[("OMP_NUM_THREADS", "3")]);
             assert!(
@@ -221,7 +189,7 @@ fn recovered_by_undo(source: &str) {
     let Some(cc) = driver("promp-cc") else { return };
     let expected = reference(&build(source, &[]), &[], &[]);
     let mut met = [false, false];
-    for (i, exe) in [build(source, &[]), built(&cc, source, &[])].iter().enumerate() {
+    for (i, exe) in [build(source, &[]), driven(&cc, source, &[])].iter().enumerate() {
         let mut draws = Draws::between(20, 800);
         while let Some(seed) = draws.next(met[i]) {
             let fault = format!("kill@mtbf=3ms,seed={seed},count=3");
@@ -249,7 +217,7 @@ fn old_values_are_saved_where_a_loop_writes_what_it_reads() {
         for elements in ["-fpromp-report", "-fpromp-elements -fpromp-report"] {
             let mut flags: Vec<&str> = flags.split(' ').collect();
             flags.extend(elements.split(' '));
-            let (exe, report) = built_and_reported(&cc, "compiler/apart.c", &flags);
+            let (exe, report) = driven_and_reported(&cc, "compiler/apart.c", &flags);
             let opaque: Vec<&str> = report
                 .lines()
                 .filter(|l| l.contains(": opaque: "))
@@ -307,7 +275,7 @@ fn atomic_additions_are_taken_back() {
 #[test]
 fn additions_that_others_may_see_are_refused() {
     let Some(cc) = driver("promp-cc") else { return };
-    let exe = built(&cc, "compiler/counted.c", &[]);
+    let exe = driven(&cc, "compiler/counted.c", &[]);
     let expected = reference(&exe, &[], &[]);
     for who in ["thread", "nested", "shared"] {
         let (mut refused, mut draws) = (0, Draws::between(20, 400));
@@ -346,90 +314,13 @@ fn inline_functions_of_several_units_keep_their_verdicts() {
     assert!(recovered.is_some(), "never recovered");
 }
 
-/// A loop that leaves its saving in the middle is right, and refused with its line from there on; one that
-/// saves whatever it takes is recovered.
-#[test]
-fn loops_leave_their_saving_where_it_costs_too_much() {
-    let (Some(cc), Some(cxx), Some(fc)) = (driver("promp-cc"), driver("promp-c++"), driver("promp-fc"))
-    else {
-        return;
-    };
-    let (mut left, mut kept) = (0, 0);
-    let names =
-        ["fluid.f90", "graph.c", "mesh.cpp", "particles.c", "penta.cpp", "rows.c", "sort.cpp", "sparse.f90"];
-    let programs = names.map(|name| {
-        let with = match name.rsplit('.').next() {
-            Some("c") => &cc,
-            Some("cpp") => &cxx,
-            _ => &fc,
-        };
-        let exe = built(with, &format!("cost/{name}"), &[]);
-        let expected = reference(&exe, &[], &[("OMP_NUM_THREADS", "1")]);
-        assert_eq!(expected.status, 0, "{name} under libgomp: {}", expected.err);
-        (name, exe, expected)
-    });
-    let mut draws = Draws::between(if long() { 100 } else { 6 }, 120);
-    while let Some(seed) = draws.next(left > 0 && kept > 0) {
-        for (name, exe, expected) in &programs {
-            for budget in ["0%", "all"] {
-                let fault = format!("kill@mtbf={}ms,seed={seed},count=2", 4 + seed % 9);
-                let env = [("OMP_NUM_THREADS", "2"), ("PROMP_FAULT", &*fault), ("PROMP_SAVE_BUDGET", budget)];
-                let r = promp(exe, &[], &env);
-                if r.status != 70 {
-                    assert_eq!((r.status, &r.out), (0, &expected.out), "{name} {env:?}: {}", r.err);
-                    kept += u32::from(budget == "all" && r.err.contains("recomputed"));
-                } else if r.err.contains("old values are not saved") {
-                    assert!(budget == "0%", "{name} {env:?}: {}", r.err);
-                    let says = |what: &str| r.err.contains(what);
-                    assert!(says(": undo: ") && says("PROMP_SAVE_BUDGET=0%"), "{name}: {}", r.err);
-                    left += 1;
-                }
-            }
-        }
-    }
-    println!("{left} refused for want of old values, {kept} recovered by them");
-    assert!(left > 0 && kept > 0, "{left} refused, {kept} recovered");
-}
-
-/// At default settings: saving that takes many times the loop's own time ends when it has had its 20 ms; one
-/// that takes next to nothing goes on. Killed before, the loop is repeated; behind that it is refused.
-#[test]
-fn dear_saving_ends_and_cheap_saving_goes_on() {
-    let Some(cc) = driver("promp-cc") else { return };
-    let exe = built(&cc, "compiler/dear.c", &[]);
-    let (mut repeated, mut refused, mut tries) = ([0; 2], [0; 2], 0);
-    let enough = |repeated: [u32; 2], refused: [u32; 2]| repeated[0] > 0 && repeated[1] > 3 && refused[0] > 3;
-    while !enough(repeated, refused) && tries < 200 {
-        tries += 1;
-        for (kind, mode) in ["dear", "cheap"].into_iter().enumerate() {
-            let expected = reference(&exe, &[mode, "8"], &[("OMP_NUM_THREADS", "2")]);
-            assert_eq!(expected.status, 0, "{mode} under libgomp: {}", expected.err);
-            for (region, delay) in [(1, 100), (8, 50 + 50 * (tries % 8))] {
-                let fault = format!("kill@thread={},region={region},delay={delay}us", tries % 2);
-                let r = promp(&exe, &[mode, "8"], &[("OMP_NUM_THREADS", "2"), ("PROMP_FAULT", &*fault)]);
-                if r.err.contains("old values are not saved") {
-                    let place = ["dear.c:9: undo: ", "dear.c:"][kind];
-                    assert!(r.status == 70 && r.err.contains(place), "{mode} {fault}: {}", r.err);
-                    assert!(r.err.contains("PROMP_SAVE_BUDGET=2%"), "{mode} {fault}: {}", r.err);
-                    refused[kind] += u32::from(region == 8 || kind == 1);
-                } else if r.status != 70 {
-                    assert_eq!((r.status, &r.out), (0, &expected.out), "{mode} {fault}: {}", r.err);
-                    repeated[kind] += u32::from(r.err.contains("recomputed"));
-                }
-            }
-        }
-    }
-    println!("after {tries}: dear, cheap: repeated {repeated:?}, refused {refused:?}");
-    assert!(enough(repeated, refused) && refused[1] == 0, "repeated {repeated:?}, refused {refused:?}");
-}
-
 /// Old values that do not fit into a log, or for whose log there is no memory: refused for that, or still
 /// complete and executed again.
 #[test]
 fn old_values_without_room_are_refused() {
     let Some(cc) = driver("promp-cc") else { return };
     let threads = ("OMP_NUM_THREADS", "2");
-    let exe = built(&cc, "compiler/no_room.c", &[]);
+    let exe = driven(&cc, "compiler/no_room.c", &[]);
     for (mode, why) in [("much", "were too many to be saved"), ("memory", "there was no memory")] {
         let want = reference(&exe, &[mode], &[threads]);
         let all_saved = ("PROMP_SAVE_BUDGET", "all");
@@ -454,7 +345,7 @@ fn old_values_without_room_are_refused() {
 #[test]
 fn signals_and_children_while_old_values_are_saved() {
     let Some(cc) = driver("promp-cc") else { return };
-    let exe = built(&cc, "compiler/ticks.c", &[]);
+    let exe = driven(&cc, "compiler/ticks.c", &[]);
     let want = reference(&build("compiler/ticks.c", &["-fno-openmp"]), &[], &[]);
     assert_eq!(want.status, 0, "{want:?}");
     let (mut repeated, mut draws) = (0, Draws::of(4));
@@ -483,7 +374,7 @@ fn signals_and_children_while_old_values_are_saved() {
 #[test]
 fn chunks_without_save_points_are_refused_and_others_are_not() {
     let Some(cc) = driver("promp-cc") else { return };
-    let exe = built(&cc, "compiler/vain.c", &[]);
+    let exe = driven(&cc, "compiler/vain.c", &[]);
     let (mut repeated, mut refused, mut tries) = ([0; 2], [0; 2], 0);
     let enough = |repeated: [u32; 2], refused: [u32; 2]| refused[0] > 3 && repeated[1] > 3;
     while !enough(repeated, refused) && tries < 40 {
@@ -511,7 +402,8 @@ fn chunks_without_save_points_are_refused_and_others_are_not() {
 fn static_iterations_stay_with_their_threads() {
     let Some(cc) = driver("promp-cc") else { return };
     for level in ["-O0", "-O2"] {
-        let (ours, gcc) = (built(&cc, "compiler/visible.c", &[level]), build("compiler/visible.c", &[level]));
+        let (ours, gcc) =
+            (driven(&cc, "compiler/visible.c", &[level]), build("compiler/visible.c", &[level]));
         for args in [["1000", "7"], ["1234", "5"], ["3", "1"], ["97", "1000"]] {
             for threads in ["1", "3", "4"] {
                 let env = [("OMP_NUM_THREADS", threads)];
@@ -528,90 +420,6 @@ fn static_iterations_stay_with_their_threads() {
                     "{level} {args:?} {threads} under promp"
                 );
             }
-        }
-    }
-}
-
-#[test]
-fn the_drivers_pass_everything_else_through() {
-    let Some(cc) = driver("promp-cc") else { return };
-    let dir = out_folder("driver");
-    std::fs::write(dir.join("a.cc"), "#include <vector>\nint main() { std::vector<int> v(1000, 1); int s = 0;\n#pragma omp parallel for reduction(+ : s)\nfor (auto i = v.begin(); i < v.end(); ++i) s += *i;\n#pragma omp parallel for reduction(+ : s)\nfor (int x : v) s += x;\nreturn s == 2000 ? 0 : 1; }\n").unwrap();
-    let file = |n: &str| dir.join(n).to_str().unwrap().to_string();
-    let cxx = cc.with_file_name("promp-c++");
-    compile(&cxx, &["-O2", "-fopenmp", "-o", &file("a"), &file("a.cc")]);
-    assert_eq!(reference(Path::new(&file("a")), &[], &[]).status, 0, "linked against libpromp by the driver");
-    // Separate compilation, no OpenMP at all, and questions to the compiler.
-    compile(&cxx, &["-O2", "-fopenmp", "-c", "-o", &file("a.o"), &file("a.cc")]);
-    compile(&cxx, &["-fopenmp", "-o", &file("b"), &file("a.o")]);
-    assert_eq!(reference(Path::new(&file("b")), &[], &[]).status, 0);
-    compile(&cxx, &["-o", &file("c"), &file("a.cc")]);
-    assert_eq!(reference(Path::new(&file("c")), &[], &[]).status, 0);
-    assert!(Command::new(&cc).arg("--version").output().unwrap().stdout.starts_with(b"gcc"));
-    // A compiler that the plugin is not for.
-    let r = Command::new(&cc).env("PROMP_CC", "/bin/true").args(["-fopenmp", "-c", "x.c"]).output().unwrap();
-    let e = String::from_utf8_lossy(&r.stderr).into_owned();
-    assert!(
-        r.status.code() == Some(1) && e.contains("the plugin is for GCC") && e.contains("PROMP_CC"),
-        "{e}"
-    );
-}
-
-#[test]
-fn directives_reach_the_runtime() {
-    let (Some(cc), Some(fc)) = (driver("promp-cc"), driver("promp-fc")) else { return };
-    for exe in [built(&cc, "compiler/directives.c", &[]), built(&fc, "compiler/directives.f90", &[])] {
-        let expected = reference(&exe, &[], &[]);
-        assert_eq!((expected.status, expected.out.trim()), (0, "143988040.0"), "{}", expected.err);
-        let report = exe.with_extension("json");
-        for (threads, tune) in [(1u64, "off"), (2, "off"), (4, "off"), (2, "on"), (4, "on")] {
-            let threads_text = threads.to_string();
-            let mut env = vec![
-                ("OMP_NUM_THREADS", threads_text.as_str()),
-                ("PROMP_REPORT", report.to_str().expect("UTF-8")),
-                ("PROMP_TUNE", tune),
-            ];
-            if tune == "off" {
-                env.push(("PROMP_REPRODUCIBLE", "1"));
-            }
-            let r = promp(&exe, &[], &env);
-            assert_eq!((r.status, &r.out), (0, &expected.out), "{}", r.err);
-            let text = std::fs::read_to_string(&report).expect("written");
-            let report: serde_json::Value = serde_json::from_str(&text).expect("a report");
-            let chunks = report["chunks"].as_u64().expect("a number");
-            // Five fragments and three a thread, and a whole chunk each in the last loop (reproducible: nothing
-            // is cut unasked).
-            let least = threads * (5 + 3 + 1);
-            assert!(
-                if tune == "off" { chunks == least } else { chunks >= least },
-                "{exe:?} {tune}: {chunks}"
-            );
-        }
-    }
-}
-
-#[test]
-fn misused_directives_are_errors_with_a_place() {
-    let Some(cc) = driver("promp-cc") else { return };
-    for language in ["c", "c++"] {
-        let mut c = Command::new(&cc);
-        c.args(["-fopenmp", "-x", language, "-c", "-o", "/dev/null"])
-            .arg(root().join("c-tests/compiler/misuse.c"));
-        let r = limited(c, Duration::from_secs(60));
-        assert_eq!(r.status, 1);
-        for (line, text) in [
-            (1, "belongs inside a function"),
-            (3, "expects the number of fragments"),
-            (4, "expects the number of fragments"),
-            (5, "expects (static) or (dynamic)"),
-            (6, "takes no argument"),
-            (11, "not allowed inside"),
-        ] {
-            let found = r
-                .err
-                .lines()
-                .any(|l| l.contains(&format!("misuse.c:{line}:")) && l.contains("error") && l.contains(text));
-            assert!(found, "{language}, line {line}, {text}: {}", r.err);
         }
     }
 }

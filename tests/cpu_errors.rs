@@ -3,21 +3,14 @@
 //! is not.
 
 use crate::common::draws::Draws;
+use crate::common::driven::*;
 use crate::common::*;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
 /// A program built by promp-cc, with what it writes told or not.
-fn built(source: &str, name: &str, flags: &[&str]) -> Option<(PathBuf, String)> {
-    let mut c = Command::new(driver("promp-cc")?);
-    let exe = out_dir().join(name);
-    c.args(["-O2", "-fopenmp", "-w", "-fpromp-report", "-fno-promp-runtime", "-foffload=disable"])
-        .args(flags);
-    c.arg("-o").arg(&exe).arg(root().join("c-tests").join(source)).arg("-lm");
-    let r = limited(c, Duration::from_secs(120));
-    assert_eq!(r.status, 0, "{source}: {}", r.err);
-    Some((exe, r.err))
+fn built(source: &str, flags: &[&str]) -> Option<(PathBuf, String)> {
+    let cc = driver("promp-cc")?;
+    Some(driven_and_reported(&cc, source, &[flags, &["-fpromp-report", "-foffload=disable"]].concat()))
 }
 
 /// How many CPUs there are: with fewer than two there is nothing to compare.
@@ -52,7 +45,7 @@ fn expected() -> Run {
 
 #[test]
 fn without_errors_nothing_is_found() {
-    let Some((exe, report)) = built("sdc/chunks.c", "chunks_told", &["-fpromp-sdc"]) else { return };
+    let Some((exe, report)) = built("sdc/chunks.c", &["-fpromp-sdc"]) else { return };
     assert!(report.contains("its chunks can be verified"), "{report}");
     if cpus() < 2 {
         let (r, _) = run(&exe, &ARGS, &[("PROMP_SDC", "chunks:5%")]);
@@ -85,7 +78,7 @@ fn without_errors_nothing_is_found() {
 /// wait.
 #[test]
 fn the_threads_of_a_team_choose_together() {
-    let Some((exe, _)) = built("npb/adi.c", "adi_told", &["-fpromp-sdc"]) else { return };
+    let Some((exe, _)) = built("npb/adi.c", &["-fpromp-sdc"]) else { return };
     if cpus() < 2 {
         return;
     }
@@ -102,7 +95,7 @@ fn the_threads_of_a_team_choose_together() {
 /// later executions, now and then or each time.
 #[test]
 fn a_cpu_that_errs_is_named_and_left() {
-    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_2", &["-fpromp-sdc"]) else { return };
+    let Some((exe, _)) = built("sdc/chunks.c", &["-fpromp-sdc"]) else { return };
     if cpus() < 2 {
         return;
     }
@@ -129,7 +122,7 @@ fn a_cpu_that_errs_is_named_and_left() {
 /// counted, not chunks or seconds.)
 #[test]
 fn a_cpu_that_errs_now_and_then_is_named() {
-    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_8", &["-fpromp-sdc"]) else { return };
+    let Some((exe, _)) = built("sdc/chunks.c", &["-fpromp-sdc"]) else { return };
     if cpus() < 2 {
         return;
     }
@@ -158,7 +151,7 @@ fn a_cpu_that_errs_now_and_then_is_named() {
 /// Errors that are nobody's in particular: all are found, the last CPU is verified by itself.
 #[test]
 fn every_error_is_found_and_repaired() {
-    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_3", &["-fpromp-sdc"]) else { return };
+    let Some((exe, _)) = built("sdc/chunks.c", &["-fpromp-sdc"]) else { return };
     if cpus() < 2 {
         return;
     }
@@ -175,7 +168,7 @@ fn every_error_is_found_and_repaired() {
 /// error.
 #[test]
 fn without_verification_an_error_is_silent() {
-    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_4", &["-fpromp-sdc"]) else { return };
+    let Some((exe, _)) = built("sdc/chunks.c", &["-fpromp-sdc"]) else { return };
     if cpus() < 2 {
         return;
     }
@@ -189,7 +182,7 @@ fn without_verification_an_error_is_silent() {
 /// Threads that fail while their chunks are verified lose nothing.
 #[test]
 fn failures_and_checks_together() {
-    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_5", &["-fpromp-sdc"]) else { return };
+    let Some((exe, _)) = built("sdc/chunks.c", &["-fpromp-sdc"]) else { return };
     if cpus() < 2 {
         return;
     }
@@ -214,7 +207,7 @@ fn failures_and_checks_together() {
 /// Checkpoints are taken and gone back to while chunks are executed again.
 #[test]
 fn checkpoints_and_checks_together() {
-    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_7", &["-fpromp-sdc"]) else { return };
+    let Some((exe, _)) = built("sdc/chunks.c", &["-fpromp-sdc"]) else { return };
     if cpus() < 2 {
         return;
     }
@@ -254,8 +247,8 @@ fn checkpoints_and_checks_together() {
 /// What may not be executed again, or of which it is not known what it writes, is executed once and named.
 #[test]
 fn what_cannot_be_verified_is_named() {
-    let Some((told, _)) = built("sdc/unverifiable.c", "unverifiable", &["-fpromp-sdc"]) else { return };
-    let Some((untold, _)) = built("sdc/chunks.c", "chunks_untold", &[]) else { return };
+    let Some((told, _)) = built("sdc/unverifiable.c", &["-fpromp-sdc"]) else { return };
+    let Some((untold, _)) = built("sdc/chunks.c", &[]) else { return };
     if cpus() < 2 {
         return;
     }
@@ -307,6 +300,6 @@ fn what_forbids_it_stops_before_anything_is_done() {
 /// Under another runtime the code that says what it writes does nothing.
 #[test]
 fn told_programs_run_under_libgomp() {
-    let Some((exe, _)) = built("sdc/chunks.c", "chunks_told_6", &["-fpromp-sdc"]) else { return };
+    let Some((exe, _)) = built("sdc/chunks.c", &["-fpromp-sdc"]) else { return };
     assert_eq!(reference(&exe, &ARGS, &[("OMP_NUM_THREADS", "2")]).out, expected().out);
 }

@@ -2,6 +2,7 @@
 //! (docs/internals/live-sets.md).
 
 use crate::common::draws::{Draws, here};
+use crate::common::driven::*;
 use crate::common::saved::*;
 use crate::common::*;
 use std::fs;
@@ -265,20 +266,14 @@ fn kernels_write_what_lives() {
 fn the_compile_side_says_what_is_dead() {
     let Some(cc) = driver("promp-cc") else { return };
     let s = Scratch::new("livecc");
-    let source = root().join("c-tests/compiler/live.c");
     let names = |text: &str| -> Vec<String> {
         let words =
             text.split([',', ';', ':', ' ']).filter(|w| w.starts_with("dead_") || w.starts_with("live_"));
         words.map(String::from).collect()
     };
     for level in ["-O1", "-O2", "-O3"] {
-        let exe = s.path("live");
-        let mut c = std::process::Command::new(&cc);
-        c.args([level, "-fopenmp", "-w", "-fpromp-report", "-fno-promp-runtime", "-o"])
-            .arg(&exe)
-            .arg(&source);
-        let said = limited(c, Duration::from_secs(120));
-        let line = said.err.lines().find(|l| l.contains("place in main")).expect("a place");
+        let (exe, said) = driven_and_reported(&cc, "compiler/live.c", &[level, "-fpromp-report"]);
+        let line = said.lines().find(|l| l.contains("place in main")).expect("a place");
         let (dead, live) = line.split_once("live:").expect("two lists");
         assert!(names(dead).iter().all(|n| n.starts_with("dead_")), "{level}: {line}");
         assert!(names(live).iter().all(|n| n.starts_with("live_")), "{level}: {line}");

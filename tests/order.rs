@@ -2,9 +2,8 @@
 //! programs count on; with failures, too, where promp-cc has proved that work may be executed again.
 
 use crate::common::draws::{Draws, spaced};
+use crate::common::driven::*;
 use crate::common::*;
-use std::process::Command;
-use std::time::Duration;
 
 #[test]
 fn chunks_come_in_increasing_order() {
@@ -27,16 +26,11 @@ fn chunks_come_in_increasing_order() {
 #[test]
 fn lost_chunks_go_to_nobody_who_has_had_later_ones() {
     let Some(cc) = driver("promp-cc") else { return };
-    let exe = out_dir().join("order_carried");
-    let mut c = Command::new(cc);
-    c.args(["-O2", "-fopenmp", "-fno-promp-runtime", "-fpromp-report", "-o"]).arg(&exe);
-    c.arg(root().join("c-tests/compiler/carried.c"));
-    let r = limited(c, Duration::from_secs(120));
-    assert_eq!(r.status, 0, "{}", r.err);
-    let shared = |f: &str| r.err.lines().any(|l| l.contains(f) && l.contains("(shared)"));
+    let (exe, said) = driven_and_reported(&cc, "compiler/carried.c", &["-fpromp-report"]);
+    let shared = |f: &str| said.lines().any(|l| l.contains(f) && l.contains("(shared)"));
     let loops =
         ["in_region", "combined", "guided", "free_of_order"].map(|f| shared(&format!("loop in {f}: ")));
-    assert_eq!(loops, [false, false, false, true], "{}", r.err);
+    assert_eq!(loops, [false, false, false, true], "{said}");
 
     let want = reference(&exe, &["60"], &[("OMP_NUM_THREADS", "4")]);
     assert!(want.out.starts_with("0 chunks below"), "{want:?}");

@@ -1,22 +1,15 @@
 //! Static loops built with promp-cc: which may be dealt in another way, and that those which a program can
 //! count on stay as they are, whatever the tuner and whoever recovers them.
 
+use crate::common::driven::*;
 use crate::common::*;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
 /// The program, and what the driver said of its loops: function and verdict.
-fn built(level: &str, test: &str) -> Option<(PathBuf, Vec<(String, String)>)> {
-    let cc = driver("promp-cc")?;
-    let exe = out_dir().join(format!("static_schedules_{test}{level}"));
-    let mut c = Command::new(cc);
-    c.args([level, "-fopenmp", "-w", "-fno-promp-runtime", "-fpromp-report", "-o"]);
-    c.arg(&exe).arg(root().join("c-tests/tune/static.c"));
-    let r = limited(c, Duration::from_secs(120));
-    assert_eq!(r.status, 0, "{}", r.err);
-    let loops = r.err.lines().filter_map(|l| l.split_once("promp: loop in ")?.1.split_once(": "));
+fn built(level: &str) -> Option<(PathBuf, Vec<(String, String)>)> {
+    let (exe, said) = driven_and_reported(&driver("promp-cc")?, "tune/static.c", &[level, "-fpromp-report"]);
+    let loops = said.lines().filter_map(|l| l.split_once("promp: loop in ")?.1.split_once(": "));
     Some((exe, loops.map(|(f, v)| (f.to_string(), v.to_string())).collect()))
 }
 
@@ -29,7 +22,7 @@ fn expected(exe: &Path, args: &[&str]) -> String {
 #[test]
 fn only_loops_that_nothing_depends_on_are_free() {
     for level in ["-O1", "-O2", "-O3", "-Os"] {
-        let Some((_, loops)) = built(level, "all") else { return };
+        let Some((_, loops)) = built(level) else { return };
         let mut free = BTreeSet::new();
         for (function, verdict) in &loops {
             if verdict.contains("any schedule") {
@@ -50,7 +43,7 @@ fn only_loops_that_nothing_depends_on_are_free() {
 /// Every free loop, and no other, is dealt as the tuning file says.
 #[test]
 fn free_loops_are_tuned_and_others_are_not() {
-    let Some((exe, _)) = built("-O2", "tuned") else { return };
+    let Some((exe, _)) = built("-O2") else { return };
     let folder = empty_folder("static_schedules");
     let (tune, report) = (folder.join("app.tune"), folder.join("report.json"));
     let run = |executions| {
@@ -90,7 +83,7 @@ fn free_loops_are_tuned_and_others_are_not() {
 /// its own thread. Runs until chunks were lost, with and without the tuner.
 #[test]
 fn lost_chunks_of_tied_loops_are_repeated_by_their_threads() {
-    let Some((exe, _)) = built("-O2", "lost") else { return };
+    let Some((exe, _)) = built("-O2") else { return };
     let args = ["5", "20000"];
     let want = expected(&exe, &args);
     let mut rng = Seeded(17);

@@ -2,29 +2,19 @@
 //! that is worth its price. Whatever is decided, a thread that is killed is recovered, or that is refused.
 
 use crate::common::draws::Draws;
+use crate::common::driven::*;
 use crate::common::*;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Builds a program of c-tests/waiting, to be preloaded or not.
-fn built(driver: &Path, source: &str) -> PathBuf {
-    let (dir, from) = (out_folder("waiting"), root().join("c-tests/waiting").join(source));
-    let exe = dir.join(source.replace('.', "_"));
-    let mut c = Command::new(driver);
-    c.args(["-O2", "-fopenmp", "-fno-promp-runtime", "-o"]).arg(&exe).arg(&from).arg("-lm").current_dir(dir);
-    let r = limited(c, Duration::from_secs(120));
-    assert_eq!(r.status, 0, "{source}: {}", r.err);
-    exe
-}
-
 /// The programs, with their arguments.
 fn programs() -> Vec<(PathBuf, Vec<&'static str>)> {
     let (Some(cc), Some(fc)) = (driver("promp-cc"), driver("promp-fc")) else { return Vec::new() };
-    let shapes = built(&cc, "shapes.c");
+    let shapes = driven(&cc, "waiting/shapes.c", &[]);
     let names = ["cells", "rows", "deep", "into", "turns", "told"];
     let mut all: Vec<_> = names.map(|n| (shapes.clone(), vec![n, "160", "24"])).into();
-    all.push((built(&fc, "lines.f90"), vec!["160", "24"]));
+    all.push((driven(&fc, "waiting/lines.f90", &[]), vec!["160", "24"]));
     all
 }
 
@@ -76,7 +66,7 @@ fn threads_killed_in_them_are_recovered_or_refused() {
 #[test]
 fn what_is_left_out_is_named_with_its_price() {
     let Some(cc) = driver("promp-cc") else { return };
-    let exe = built(&cc, "shapes.c");
+    let exe = driven(&cc, "waiting/shapes.c", &[]);
     for (shape, line) in [("cells", "shapes.c:"), ("into", "shapes.c:"), ("turns", "shapes.c:")] {
         let mut c = Command::new(&cc);
         clean(&mut c);
@@ -108,7 +98,7 @@ fn said(cc: &Path, exe: &Path, args: &[&str]) -> f64 {
 fn the_price_agrees_with_counted_instructions() {
     let have = Command::new("valgrind").arg("--version").output().is_ok();
     let Some(cc) = driver("promp-cc").filter(|_| available("valgrind", have)) else { return };
-    let exe = built(&cc, "shapes.c");
+    let exe = driven(&cc, "waiting/shapes.c", &[]);
     for shape in ["cells", "into", "deep"] {
         let each = |budget| {
             let of = |times| instructions(&exe, &[shape, "80", times], &[("PROMP_SAVE_BUDGET", budget)]);

@@ -1,12 +1,12 @@
 //! PROMP_CKPT_POISON=1 finds what was wrongly said to be dead: it says what that is, where it was said, and
 //! who reads it (docs/internals/live-sets.md).
 
+use crate::common::driven::*;
 use crate::common::saved::*;
 use crate::common::*;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 /// The line about a wrong proof, of runs of `exe` that are rolled back to checkpoints taken at its place.
 /// `None` where the system does not let missing pages be awaited.
@@ -119,14 +119,8 @@ fn who_reads_what_fortran_says_is_dead() {
 #[test]
 fn what_promp_cc_did_not_see() {
     let Some(cc) = driver("promp-cc") else { return };
-    let s = Scratch::new("wrongcc");
-    let exe = s.path("hidden");
     let source = root().join("c-tests/ckpt/wrong.c");
-    let mut c = Command::new(&cc);
-    c.args(["-O2", "-fopenmp", "-w", "-fpromp-report", "-fno-promp-runtime", "-DHIDDEN", "-o"]);
-    c.arg(&exe).arg(&source);
-    let built = limited(c, Duration::from_secs(120));
-    assert_eq!(built.status, 0, "{}", built.err);
+    let exe = driven(&cc, "ckpt/wrong.c", &["-fpromp-report", "-DHIDDEN"]);
     let lines = fs::read_to_string(&source).unwrap();
     let line = 1 + lines.lines().position(|l| l.contains("#pragma promp checkpoint")).unwrap();
     let Some(said) = said(&exe, "p") else { return };

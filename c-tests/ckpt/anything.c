@@ -44,12 +44,10 @@ static void heap(void)
     size_t size = below(4) ? below(3000) + 1 : below(400000) + 1, old = block[i].size;
     switch (below(4)) {
     case 0:
-        free(block[i].at);
-        block[i].at = NULL, block[i].size = 0;
+        free(block[i].at), block[i].at = NULL, block[i].size = 0;
         break;
     case 1:
-        block[i].at = realloc(block[i].at, size);
-        block[i].size = size;
+        block[i].at = realloc(block[i].at, size), block[i].size = size;
         if (size > old) memset(block[i].at + old, draw(), size - old);
         break;
     case 2:
@@ -71,12 +69,10 @@ static void pages(void)
     unsigned char *at = map[i].at + below(map[i].size / PAGE) * PAGE;
     switch (below(7)) {
     case 0:
-        munmap(map[i].at, map[i].size);
-        map[i].at = NULL, map[i].size = 0;
+        munmap(map[i].at, map[i].size), map[i].at = NULL, map[i].size = 0;
         break;
     case 1:
-        map[i].at = mremap(map[i].at, map[i].size, n, MREMAP_MAYMOVE);
-        map[i].size = n;
+        map[i].at = mremap(map[i].at, map[i].size, n, MREMAP_MAYMOVE), map[i].size = n;
         break;
     case 2:
         madvise(at, PAGE, MADV_DONTNEED);
@@ -87,8 +83,7 @@ static void pages(void)
         mprotect(at, PAGE, PROT_READ | PROT_WRITE);
         break;
     case 4:
-        mprotect(at, PAGE, PROT_NONE);
-        mprotect(at, PAGE, PROT_READ | PROT_WRITE);
+        mprotect(at, PAGE, PROT_NONE), mprotect(at, PAGE, PROT_READ | PROT_WRITE);
         break;
     case 5:
         for (size_t k = 0; k < map[i].size; k += PAGE) mix(map[i].at[k + 7]);

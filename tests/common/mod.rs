@@ -7,6 +7,7 @@ pub mod at_end;
 pub mod browser;
 pub mod built;
 pub mod draws;
+pub mod driven;
 pub mod faults;
 pub mod filled;
 pub mod freezer;
