@@ -16,7 +16,7 @@
 //! kernel gives those whose parents have ended (PR_SET_CHILD_SUBREAPER), does not end before it has.
 
 use super::cut::{self, Cut};
-use super::left_record::{self, LeftRecord};
+use super::left_record::LeftRecord;
 use super::orphans::Guard;
 use crate::{checkpoint, inheritance, process_stat, steps};
 use promp_image::run_record::{self, Started};
@@ -224,7 +224,7 @@ impl Child {
                 let [catches, ignores] =
                     ["SigCgt:", "SigIgn:"].map(|set| signals_of(self.pid, set) & bit(signal));
                 handled = catches | ignores != 0 && (handled || asked.is_none());
-                caught |= if has_begun_to_end(terms) { 0 } else { catches };
+                caught |= catches;
                 asked = Some((signal, Instant::now()));
                 note_request(terms, ignores != 0);
             }
@@ -347,11 +347,6 @@ fn directories(terms: &Terms) -> Vec<PathBuf> {
     }
     let places = std::fs::read_dir(dir.join(steps::FOLDER)).into_iter().flatten().flatten();
     places.map(|e| e.path()).collect()
-}
-
-/// Has the program itself begun to end? (Then the runtime has handlers of its own.)
-fn has_begun_to_end(terms: &Terms) -> bool {
-    directories(terms).iter().any(|dir| left_record::is_ending(dir))
 }
 
 /// It is about to get a request to end, which it may ignore.

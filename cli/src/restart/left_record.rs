@@ -66,12 +66,7 @@ fn agree(d: &Directory, process: ExitStatus) -> io::Result<Option<Ended>> {
 
 /// The program whose end is recorded did not get these signals (a set): the runtime did.
 pub(super) fn kept_from(d: &Directory) -> u64 {
-    end_word(d).map_or(0, |word| (word << 1) >> 41)
-}
-
-/// Has the process that has its checkpoints in `dir` begun to end?
-pub(super) fn is_ending(dir: &Path) -> bool {
-    Directory::open(dir).is_ok_and(|d| end_word(&d).is_ok_and(|word| word >> 63 != 0))
+    end_word(d).map_or(0, |word| word >> 40)
 }
 
 /// See [`ENDED`].

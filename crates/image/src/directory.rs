@@ -224,7 +224,7 @@ impl Directory {
             return true;
         }
         let mut word = [0u8; 8];
-        self.open_file("state").is_ok_and(|f| f.read_exact_at(&mut word, 0).is_ok()) && word[..4] != [0; 4]
+        self.open_file("state").is_ok_and(|f| f.read_exact_at(&mut word, 0).is_ok()) && word != [0; 8]
     }
 
     /// The newest generation that can be read, is `wanted`, and whose pages are whole; what is wrong with

@@ -12,8 +12,8 @@ pub const WORDS: usize = 512;
 /// Where a process that takes checkpoints has them.
 pub const MAPPED_AT: usize = 0x1010_0000_0000;
 /// Not 0: the program has ended by itself; 1 more than its status. From bit 32: the signal by which somebody
-/// else has ended the process since. From bit 40: the set of signals, up to 23, that the runtime took in
-/// the program's place then. Bit 63: the program has begun to end, and nothing that it is asked changes that.
+/// else has ended the process since. From bit 40: the set of signals, up to 24, that the runtime took in
+/// the program's place then.
 pub const ENDED: usize = 0;
 /// How often each fault of PROMP_FAULT has struck.
 pub const FAULTS: core::ops::Range<usize> = 1..400;

@@ -57,7 +57,7 @@ pub fn take_back() -> Result<(), isize> {
 /// Waits for another thread that is recording the end just now.
 fn await_record(k: &Keep) {
     let (own, until) = (caller(), time::now_ns() + PATIENCE_NS);
-    let records = || is_another(k.end.who.load(Acquire), own) && status().is_none();
+    let records = || is_another(k.end.who.load(Acquire), own) && ended().load(Acquire) == 0;
     while records() && waits(until) {}
 }
 
@@ -141,7 +141,6 @@ pub(crate) fn is_ours(k: &Keep) -> bool {
 pub(crate) fn mark(status: i32) {
     let Some(k) = keep::if_on().filter(|k| is_ours(k)) else { return };
     let Some(mask) = begins_to_record(k) else { return };
-    ended().fetch_or((1 << 63) | (requests::handled(k) << 40), AcqRel);
     // Another thread may crash meanwhile.
     runtime().end_is_recorded();
     record(k, status & 0xff);
@@ -236,7 +235,7 @@ fn record(k: &Keep, status: i32) {
     if folder.name().is_some() && k.end.record.is_wanted() && !promp_files::within_limit(write) {
         say!("how the program has ended cannot be noted beside its checkpoints; --resume will say so");
     }
-    ended().store((ended().load(Relaxed) >> 40 << 40) | (1 + status as u64), Release);
+    ended().store((requests::handled(k) << 40) | (1 + status as u64), Release);
 }
 
 /// What is called instead of libc's functions.
