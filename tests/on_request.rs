@@ -122,8 +122,8 @@ fn ends_of_its_own() {
     }
 }
 
-/// Asked to end by a signal that the runtime takes in the program's place, when it is about to end anyway: the
-/// next run does what is left, which is nothing where it has ended by itself before.
+/// Asked to end by a signal that the runtime takes in the program's place, when it is about to end anyway:
+/// the next run does what is left, which is nothing where it has ended by itself before.
 #[test]
 fn asked_at_its_very_end() {
     let (f, exe) = (Field::new("true"), compiled("on-request", "steps", ENDS, &["-O1", "-fopenmp"]));

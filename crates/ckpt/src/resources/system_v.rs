@@ -44,11 +44,23 @@ fn get([key, count, flags]: [c_int; 3], call: impl Fn() -> c_int) -> c_int {
     if !sets::is_own(key, count) {
         return used(changes(libc::SYS_semget, flags), call);
     }
-    let r = noted(call);
-    if r >= 0 && !sets::made(r, count) {
-        irreversible_calls::uses_semaphores();
-    }
-    r
+    let made = |r| {
+        if !sets::made(r, count) {
+            irreversible_calls::uses_semaphores()
+        }
+    };
+    noted(|| counted(&call, made))
+}
+
+/// A call that does not wait, and what counts what it has done: one to checkpoints.
+fn counted(call: &impl Fn() -> c_int, count: impl FnOnce(c_int)) -> c_int {
+    undisturbed(|| {
+        let r = call();
+        if r >= 0 {
+            count(r);
+        }
+        r
+    })
 }
 
 /// semop(2) and semtimedop(2).
@@ -129,26 +141,11 @@ impl Limit {
 /// semctl(2).
 fn control(id: c_int, number: c_int, command: c_int, call: impl Fn() -> c_int) -> c_int {
     let Some(set) = sets::of(id) else { return used(true, call) };
-    let counted = |number: Option<c_int>| {
-        undisturbed(|| {
-            let r = call();
-            if r >= 0 {
-                set.is_set(number);
-            }
-            r
-        })
-    };
     match command {
         sets::GETVAL | sets::GETALL | sets::GETPID | sets::GETNCNT | sets::GETZCNT | libc::IPC_STAT => call(),
-        sets::SETVAL => counted(Some(number)),
-        sets::SETALL => counted(None),
-        libc::IPC_RMID => {
-            let r = noted(call);
-            if r >= 0 {
-                set.is_gone();
-            }
-            r
-        }
+        sets::SETVAL => counted(&call, |_| set.is_set(Some(number))),
+        sets::SETALL => counted(&call, |_| set.is_set(None)),
+        libc::IPC_RMID => noted(|| counted(&call, |_| set.is_gone())),
         _ => used(true, call),
     }
 }
