@@ -154,10 +154,9 @@ fn say_what_comes_next(end: &End, terms: Terms, dir: &Path) {
 /// The program has recorded its end in `dir`, but had been asked to end by a signal that it got: takes the
 /// record back. The status.
 pub(crate) fn is_to_go_on(dir: &Path, end: &End) -> Option<i32> {
-    let d = Directory::open(dir).ok().filter(|d| !d.generations().is_empty())?;
-    if end.on_request & !left_record::kept_from(&d) == 0 {
-        return None;
-    }
+    let asked = |d: &Directory| end.on_request & !left_record::kept_from(d) != 0;
+    let opened = (end.on_request != 0).then(|| Directory::open(dir).ok())?;
+    let d = opened.filter(|d| asked(d) && !d.generations().is_empty())?;
     let status = d.ended()?.status;
     let taken = d.take_end_back().inspect_err(|e| {
         eprintln!("promp: {}: {e}; --resume will take the program to be done", dir.display());
