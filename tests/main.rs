@@ -109,6 +109,7 @@ mod random_tasks;
 mod random_trees;
 mod recipes;
 mod recovery;
+mod regions;
 mod remaps;
 mod replaced;
 mod report;

@@ -3,7 +3,7 @@
 //! (crates/undo/src/freed_memory.rs).
 
 use crate::proofs::operators;
-use crate::save::{price, site_visits, unsaved_time};
+use crate::save::{site_visits, unsaved_time};
 use crate::team::hold::hold_off;
 use crate::team::thread::{self, Thread, current};
 use crate::undo::freed_memory;
@@ -111,7 +111,7 @@ pub(crate) unsafe extern "C" fn promp_new(bytes: usize, operator: usize) -> usiz
         // SAFETY: nothing to be said for it.
         let block = unsafe { libc::malloc(bytes.max(1)) } as usize;
         if block == 0 {
-            site_visits::lose(thr, &price::NO_MEMORY);
+            site_visits::lose_for_memory(thr);
         }
         block
     })

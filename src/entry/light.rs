@@ -7,6 +7,7 @@
 //! state half changed but for the count of held locks, which matters only where calls are save points, and
 //! there these ways are closed.
 
+mod dealt_loops;
 mod free_locks;
 mod immediate_tasks;
 mod member_queries;

@@ -16,7 +16,7 @@ use core::sync::atomic::Ordering::*;
 
 /// Puts a chunk into the caller's variables. False: there is none.
 #[inline(always)]
-fn fill(chunk: Option<(u64, u64)>, istart: *mut u64, iend: *mut u64) -> bool {
+pub(super) fn fill(chunk: Option<(u64, u64)>, istart: *mut u64, iend: *mut u64) -> bool {
     let Some((lo, hi)) = chunk else { return false };
     // SAFETY: the caller's variables.
     unsafe {
@@ -71,7 +71,7 @@ fn begin(want: &mut Want, istart: *mut u64, iend: *mut u64) -> bool {
     }
 }
 
-extern "C" fn start_long<const KIND: u32, const MONOTONIC: bool, const ORDERED: bool>(
+pub(super) extern "C" fn start_long<const KIND: u32, const MONOTONIC: bool, const ORDERED: bool>(
     first: i64,
     end: i64,
     incr: i64,
@@ -93,7 +93,7 @@ extern "C" fn start_long_runtime<const MONOTONIC: bool, const ORDERED: bool>(
     start_long::<0, MONOTONIC, ORDERED>(first, end, incr, 0, istart, iend)
 }
 
-extern "C" fn start_ull<const KIND: u32, const MONOTONIC: bool, const ORDERED: bool>(
+pub(super) extern "C" fn start_ull<const KIND: u32, const MONOTONIC: bool, const ORDERED: bool>(
     up: bool,
     first: u64,
     end: u64,
@@ -288,8 +288,8 @@ extern "C" fn next(istart: *mut u64, iend: *mut u64) -> bool {
     }
 }
 
-/// The next chunk of a loop with an ordered clause, or a static one: there is no light way for these.
-extern "C" fn next_dealt(istart: *mut u64, iend: *mut u64) -> bool {
+/// The next chunk of a loop with an ordered clause, or a static one.
+pub(super) extern "C" fn next_dealt(istart: *mut u64, iend: *mut u64) -> bool {
     hand_out_more(current(), istart, iend)
 }
 
@@ -319,7 +319,6 @@ pub(super) extern "C" fn end_cancel() -> bool {
 }
 
 stub! {
-    GOMP_loop_static_start => start_long::<1, true, false>;
     GOMP_loop_dynamic_start => start_long::<2, true, false>;
     GOMP_loop_guided_start => start_long::<3, true, false>;
     GOMP_loop_runtime_start => start_long_runtime::<true, false>;
@@ -334,7 +333,6 @@ stub! {
     GOMP_loop_start [3] => start_general::<false>;
     GOMP_loop_ordered_start [3] => start_general::<true>;
 
-    GOMP_loop_ull_static_start [1] => start_ull::<1, true, false>;
     GOMP_loop_ull_dynamic_start [1] => start_ull::<2, true, false>;
     GOMP_loop_ull_guided_start [1] => start_ull::<3, true, false>;
     GOMP_loop_ull_runtime_start => start_ull_runtime::<true, false>;
@@ -360,7 +358,6 @@ stub! {
     GOMP_loop_ull_doacross_runtime_start => doacross_runtime_start;
     GOMP_loop_ull_doacross_start [2] => doacross_general;
 
-    GOMP_loop_static_next => next_dealt;
     GOMP_loop_dynamic_next => next;
     GOMP_loop_guided_next => next;
     GOMP_loop_runtime_next => next;
@@ -372,7 +369,6 @@ stub! {
     GOMP_loop_ordered_dynamic_next => next_dealt;
     GOMP_loop_ordered_guided_next => next_dealt;
     GOMP_loop_ordered_runtime_next => next_dealt;
-    GOMP_loop_ull_static_next => next_dealt;
     GOMP_loop_ull_dynamic_next => next;
     GOMP_loop_ull_guided_next => next;
     GOMP_loop_ull_runtime_next => next;
@@ -386,6 +382,5 @@ stub! {
     GOMP_loop_ull_ordered_runtime_next => next_dealt;
 
     GOMP_loop_end => end;
-    GOMP_loop_end_nowait => end_nowait;
     GOMP_loop_end_cancel => end_cancel;
 }

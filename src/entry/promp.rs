@@ -300,6 +300,32 @@ pub(crate) unsafe extern "C" fn promp_saves_across(site: *const Site) -> i32 {
     thread::known().map_or(0, |thr| across_points::begin(thr, unsafe { &*site }))
 }
 
+/// The same of the region that is encountered next: the answer is kept for that.
+///
+/// # Safety
+/// As for [`promp_saves`].
+pub(crate) unsafe extern "C" fn promp_saves_region(site: *const Site) {
+    // SAFETY: by the caller's promise.
+    unsafe { ask(site, false) }
+}
+
+/// The same of the taskloop that is encountered next.
+///
+/// # Safety
+/// As for [`promp_saves`].
+pub(crate) unsafe extern "C" fn promp_saves_taskloop(site: *const Site) {
+    // SAFETY: by the caller's promise.
+    unsafe { ask(site, true) }
+}
+
+#[inline(always)]
+unsafe fn ask(site: *const Site, tasks: bool) {
+    if let Some(thr) = thread::known() {
+        // SAFETY: by the caller's promise.
+        thr.asks_of_points(unsafe { &*site }, tasks);
+    }
+}
+
 /// An object built with promp-cc is loaded whose functions see for themselves whether they are executed in a
 /// region: what they need for that goes to `slot` ([`tls::place`]).
 ///
@@ -373,6 +399,8 @@ crate::export_names! {
     promp_wrote
     promp_saves
     promp_saves_across
+    promp_saves_region
+    promp_saves_taskloop
     promp_shows_thread
     promp_leaves
 }

@@ -7,7 +7,7 @@
 use promp_report::numbers::{fixed, seconds};
 use promp_report::{Loop, Report, Stopped, Unsafe};
 use promp_settings::SAVE_BUDGET;
-use promp_settings::save_budget::{ACROSS, named, told};
+use promp_settings::save_budget::{named, points_of, told};
 use std::fmt::Write;
 
 /// The verdicts, the best first.
@@ -84,6 +84,8 @@ pub fn explanation(r: &Report) -> String {
             "loops      none of which promp-cc has said something: build the program with it, \
              -fopenmp and -O1 or more\n",
         );
+        // Tasks are no loops.
+        sites(&mut t, r);
         return t;
     }
     let _ = writeln!(
@@ -149,11 +151,6 @@ fn is_private(u: &Unsafe) -> bool {
     u.what.contains("of private data")
 }
 
-/// Is it save points in a loop whose iterations wait for each other?
-fn is_across(u: &Unsafe) -> bool {
-    u.what == ACROSS
-}
-
 /// What the work came to that made it work that cannot be executed again.
 fn sites(t: &mut String, r: &Report) {
     let (stopped, marks): (Vec<_>, Vec<_>) = r.unsafe_sites.iter().partition(|u| u.stopped.is_some());
@@ -180,14 +177,18 @@ fn sites(t: &mut String, r: &Report) {
 fn price(u: &Unsafe, s: &Stopped) -> String {
     let (allowed, budget) =
         (s.budget.trim_end_matches('%').parse(), named(&s.budget, s.compiled, SAVE_BUDGET.name));
+    let of = points_of(&u.what);
     let took = match s.percent > allowed.unwrap_or(0.0) {
-        true => told(s.percent, is_across(u)),
+        true => told(s.percent, of.is_some()),
         false => "too much".into(),
     };
-    let what = if is_across(u) { u.what.as_str() } else { "it" };
+    let what = if of.is_some() { u.what.as_str() } else { "it" };
     match (is_private(u), s.percent > 0.0) {
+        (false, false) if of.is_some_and(|of| of != "loop") => {
+            format!("{}: a few times there were none, to learn what they take; {budget}", u.what)
+        }
         (false, false) if s.compiled => format!("{}: none is done; {budget}", u.what),
-        (false, _) => format!("{what} took {took} of the loop's time; {budget}"),
+        (false, _) => format!("{what} took {took} of the {}'s time; {budget}", of.unwrap_or("loop")),
         (true, true) => format!("{}; copying it would take {took} of the time; {budget}", u.what),
         (true, false) => u.what.clone(),
     }
@@ -276,6 +277,7 @@ fn change(l: &Loop, dear: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    const ACROSS: &str = "save points where iterations wait for each other";
 
     fn one(at: &str, verdict: &str, why: &str, seconds: f64, unsafe_s: f64) -> Loop {
         Loop { at: at.into(), verdict: verdict.into(), why: why.into(), times: 1, seconds, unsafe_s }

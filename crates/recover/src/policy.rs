@@ -14,7 +14,7 @@ use crate::sys::{asm, code, lock_owners, signals::Interrupted, syscall::gettid, 
 use crate::task::Task;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
-use promp_settings::save_budget::{Budget, named, told};
+use promp_settings::save_budget::{Budget, named, points_of, told};
 
 /// Why work in flight cannot be executed again, and what the user can do.
 #[derive(Debug)]
@@ -119,6 +119,11 @@ fn proven(thr: &'static Thread) -> Result<(), Refusal> {
     }
 }
 
+/// Are save points left out of all of a region, or of a taskloop?
+fn is_of_all(points_of: Option<&str>) -> bool {
+    points_of.is_some_and(|of| of != "loop")
+}
+
 /// `site` has made work that could be executed again, as `segment` says, work that cannot.
 fn lost(segment: &str, site: &price::Site) -> Result<(), Refusal> {
     if site.is_opaque() {
@@ -127,22 +132,25 @@ fn lost(segment: &str, site: &price::Site) -> Result<(), Refusal> {
             String::leak(format!("{}. {NEEDS_CKPT}", site.text())),
         );
     }
-    let unkept = [
-        (&raw const price::TOO_MUCH, "work whose old values were too many to be saved"),
-        (&raw const price::NO_ROOM, "work for whose old values there was no memory"),
-    ];
-    if let Some((_, why)) = unkept.into_iter().find(|(s, _)| core::ptr::eq(site, *s)) {
+    if let Some(why) = site.unkept() {
         return refuse(why, String::leak(format!("{segment}. {NEEDS_CKPT}")));
     }
     let (took, (budget, compiled)) = (site.percent(), site.budget());
     let named = named(&budget.to_string(), compiled, promp_settings::SAVE_BUDGET.name);
-    let (why, what, price) = match site.is_across() {
-        true => ("work whose save points are left out", "Save points there", told(took, true)),
-        false => ("work whose old values are not saved", "Saving them", told(took, false)),
+    let of = points_of(site.text());
+    let (why, what) = match of.is_some() {
+        true => ("work whose save points are left out", "Save points there"),
+        false => ("work whose old values are not saved", "Saving them"),
     };
     let cause = match budget {
+        _ if is_of_all(of) && took == 0.0 => {
+            format!("It is one of a few that have none, to learn what they take (budget: {named})")
+        }
         Budget::Share(0.0) if compiled => format!("It was built with {named}"),
-        _ => format!("{what} took {price} of the loop's time, more than {named}"),
+        _ => {
+            let (price, whole) = (told(took, of.is_some()), of.unwrap_or("loop"));
+            format!("{what} took {price} of the {whole}'s time, more than {named}")
+        }
     };
     let advice = format!("{segment}. {cause}; PROMP_SAVE_BUDGET=all always saves. {NEEDS_CKPT}");
     refuse(why, String::leak(advice))
@@ -166,7 +174,10 @@ fn repeatable(thr: &'static Thread) -> Result<(&'static Slot, usize), Refusal> {
     if thr.undo.has_left_out()
         && let Some(site) = price::culprit(&thr.undo)
     {
-        lost(segment(thr).map_or("?", |s| s.text()), site)?;
+        // All of a region has no save points: what was saved last is of one before it.
+        let all = is_of_all(points_of(site.text()));
+        let place = if all { site.text() } else { segment(thr).map_or("?", |s| s.text()) };
+        lost(place, site)?;
     }
     vouched(thr)?;
     if thr.undo.has_additions() && addition_visibility::others_may_see(thr) {

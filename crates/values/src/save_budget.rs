@@ -7,7 +7,11 @@ pub const ENOUGH: u64 = 150_000;
 pub const DEAR: u64 = 30_000;
 
 /// What a site saves that is a loop whose iterations wait for each other (plugin/src/undo/waits.cc).
-pub const ACROSS: &str = "save points where iterations wait for each other";
+const ACROSS: &str = "save points where iterations wait for each other";
+/// ... and one that is a region (plugin/src/undo/short_regions.cc) ...
+const REGION: &str = "save points of a region";
+/// ... or a taskloop.
+const TASKLOOP: &str = "save points of a taskloop";
 
 /// The option of promp-cc for the budget of the code that it compiles.
 pub const OPTION: &str = "-fpromp-budget";
@@ -23,16 +27,24 @@ pub fn named(budget: &str, compiled: bool, variable: &str) -> String {
     format!("{}={budget}", if compiled { OPTION } else { variable })
 }
 
-/// A price in percent, as it is told: two digits are as much as is known of it, and of save points where
-/// iterations wait for each other (`across`) less.
-pub fn told(percent: f64, across: bool) -> String {
+/// The price of whose save points is it that `what` names: a loop's, a region's, a taskloop's? `None`: it is
+/// that of saving.
+pub fn points_of(what: &str) -> Option<&'static str> {
+    [(ACROSS, "loop"), (REGION, "region"), (TASKLOOP, "taskloop")]
+        .into_iter()
+        .find_map(|(text, of)| what.ends_with(text).then_some(of))
+}
+
+/// A price in percent, as it is told: two digits are as much as is known of it, and of save points
+/// (`points`) less.
+pub fn told(percent: f64, points: bool) -> String {
     // Without logarithms, for which the runtime would need libm.
     let (percent, mut step) = (percent.min(1e15), 1.0);
     while percent / step >= 99.5 {
         step *= 10.0;
     }
     let digits = (percent / step + 0.5) as u64 as f64;
-    format!("{:.0} %{}", digits * step, if across { " (to a factor of 3)" } else { "" })
+    format!("{:.0} %{}", digits * step, if points { " (to a factor of 3)" } else { "" })
 }
 
 /// What PROMP_SAVE_BUDGET says.
@@ -179,6 +191,8 @@ mod tests {
     fn the_plugin_names_its_sites_so() {
         let plugin = include_str!("../../../plugin/src/undo/waits.cc");
         assert!(plugin.contains(&format!("\"{ACROSS}\")")));
+        let plugin = include_str!("../../../plugin/src/undo/short_regions.cc");
+        assert!([REGION, TASKLOOP].iter().all(|t| plugin.contains(&format!("\"{t}\""))));
         let sites = include_str!("../../../plugin/src/segments/sites.cc");
         assert!(sites.contains("state | (unsigned HOST_WIDE_INT) options.budget << 32"));
     }

@@ -121,6 +121,12 @@ tree saves_function () { return of_site ("promp_saves"); }
 
 tree saves_across_function () { return of_site ("promp_saves_across"); }
 
+tree saves_all_function (bool tasks)
+{
+  return declare (tasks ? "promp_saves_taskloop" : "promp_saves_region",
+                  build_function_type_list (void_type_node, ptr_type_node, NULL_TREE));
+}
+
 static const char *const thread_name = "__promp_thread";
 static bool asks_thread;
 

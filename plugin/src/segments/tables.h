@@ -24,6 +24,8 @@ tree saving_function ();
 tree saves_function ();
 /// ... and of the one that says it of a loop whose iterations wait for each other.
 tree saves_across_function ();
+/// ... and of one that keeps it, of the region, or the taskloop (`tasks`), that is encountered next.
+tree saves_all_function (bool tasks);
 /// The variable that says where, from the thread pointer on, the address of the calling thread's words is.
 tree thread_variable ();
 /// ... and of the one that is told when a loop leaves its version that saves: (site).

@@ -4,6 +4,7 @@
 #include "segments/additions.h"
 #include "memory/affine.h"
 #include "segments/sites.h"
+#include "undo/short_regions.h"
 #include "undo/waits.h"
 #include "undo/versions.h"
 #include "segments/tables.h"
@@ -302,13 +303,17 @@ static void copies_within (class loop *around, tree now)
       copies_within (l, now);
 }
 
-/// New names for what has been inserted. `asks`: in front of loops whose iterations wait for each other, too.
+/// New names for what has been inserted. `asks`: in front of loops whose iterations wait for each other, too,
+/// and of regions.
 static void renew (function *fn, bool asks)
 {
   mark_virtual_operands_for_renaming (fn);
   update_ssa (TODO_update_ssa);
   if (asks)
-    ask_across ();
+    {
+      ask_across ();
+      ask_of_regions ();
+    }
 }
 
 /// The flag (versions.h) of the loop; null: it has none.

@@ -81,7 +81,7 @@ pub fn point(thr: &'static Thread, has_light_way: bool) {
 #[inline(never)]
 fn save_across(thr: &'static Thread, has_light_way: bool) {
     if thr.undo.is_without() {
-        if has_light_way && thr.light.get() != 0 {
+        if has_light_way && thr.has_light_calls() {
             thr.gauge.across.counted_twice();
         }
         // It may have been found out anew what is light.

@@ -7,6 +7,7 @@
 use super::across::Across;
 use super::cost_clock;
 use super::price::{CALL, Site};
+use super::region_points::Regions;
 use crate::sys::own::Own;
 use crate::sys::time;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -62,6 +63,8 @@ pub struct Gauge {
     dropped: Own<u32>,
     /// What save points cost where iterations wait for each other.
     pub(crate) across: Across,
+    /// What save points cost in regions, and which go without.
+    pub(crate) regions: Regions,
 }
 
 impl Gauge {

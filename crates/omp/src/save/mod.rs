@@ -1,7 +1,7 @@
 //! What a logical thread saves, so that its work can be executed again: its private state, here, and old
-//! values (crates/undo); what that may cost (price.rs, site_visits.rs, across_points.rs, measured by
-//! gauge.rs, across.rs, pace.rs and cost_clock.rs, on a credit); and for how long it would have been in vain
-//! (unsaved_time.rs). Recovery reads it once the host is gone.
+//! values (crates/undo); what that may cost (price.rs, site_visits.rs, across_points.rs, region_points.rs,
+//! measured by gauge.rs, across.rs, pace.rs, region_price.rs and cost_clock.rs, on a credit); and for how
+//! long it would have been in vain (unsaved_time.rs). Recovery reads it once the host is gone.
 //!
 //! ## Private state at save points
 //!
@@ -24,6 +24,8 @@ mod pace;
 pub mod price;
 pub mod proof;
 pub(crate) mod publish;
+pub(crate) mod region_points;
+mod region_price;
 pub mod sample;
 mod saved_state;
 pub mod site_visits;

@@ -21,7 +21,7 @@ pub(super) use promp_layouts::{
     SITE_OPAQUE as OPAQUE, SITE_OPEN as OPEN, SITE_PRIVATE as PRIVATE, SITE_SELDOM as SELDOM,
     SITE_WAITS as WAITS,
 };
-use promp_settings::save_budget::{ACROSS, Budget, COUNTED, ENOUGH};
+use promp_settings::save_budget::{Budget, COUNTED, ENOUGH, points_of};
 
 /// What compiled code keeps for a loop, or for something that cannot be executed twice
 /// (crates/layouts/src/save_sites.rs has the layout and the states).
@@ -44,6 +44,9 @@ const RETRY: u32 = 256;
 const RAREST: u32 = COUNTED.div_ceil(2);
 /// Save points are counted anew after so much time of all threads.
 const EPOCH: u64 = 1 << 26;
+/// Regions and taskloops whose save points take no more have them, whatever is said: so little is never worth
+/// losing all of one.
+const LEAST: f64 = 0.01;
 /// What a call costs beside what it measures of itself, in ticks: its arguments, and registers that the
 /// loop has to give up.
 pub(super) const CALL: u64 = 12;
@@ -99,6 +102,16 @@ impl Site {
         unsafe { core::ffi::CStr::from_ptr(self.text as *const libc::c_char) }.to_str().unwrap_or("?")
     }
 
+    /// The work whose old values could not be kept, where it stands for that.
+    pub fn unkept(&self) -> Option<&'static str> {
+        [
+            (&raw const TOO_MUCH, "work whose old values were too many to be saved"),
+            (&raw const NO_ROOM, "work for whose old values there was no memory"),
+        ]
+        .into_iter()
+        .find_map(|(site, what)| core::ptr::eq(self, site).then_some(what))
+    }
+
     /// Is it something that cannot be executed twice (or saving that costs too much)?
     pub fn is_opaque(&self) -> bool {
         is_opaque(self.state.load(Relaxed))
@@ -114,9 +127,14 @@ impl Site {
         matches!(self.state.load(Relaxed), OFF | SELDOM)
     }
 
-    /// Is it a loop whose iterations wait for each other?
-    pub fn is_across(&self) -> bool {
-        self.text().ends_with(ACROSS)
+    /// Of what is it that save points are left out ([`points_of`])?
+    pub(crate) fn points_of(&self) -> Option<&'static str> {
+        points_of(self.text())
+    }
+
+    /// Are they left out of all of a region, or of a taskloop?
+    pub(crate) fn is_of_all(&self) -> bool {
+        self.points_of().is_some_and(|of| of != "loop")
     }
 
     /// What saving takes, in percent of the loop's time without it.
@@ -129,7 +147,10 @@ impl Site {
     pub(super) fn learn(&self, added: u64, time: u64, took: u64, width: u32) {
         let cost = self.cost.fetch_add(added, Relaxed) + added;
         let time = self.time.fetch_add(time, Relaxed) + time;
-        let (budget, _) = self.budget();
+        let budget = match self.budget().0 {
+            Budget::Share(share) if self.is_of_all() => Budget::Share(share.max(LEAST)),
+            budget => budget,
+        };
         let credited = credit::covers(took, width, budget);
         let state = match decide(cost, time, budget) {
             OFF if credited => LENT,
@@ -198,13 +219,13 @@ pub(super) fn tried_again(site: &Site, state: u32) -> bool {
 }
 
 /// What cannot be kept in a log.
-pub static TOO_MUCH: Site = Site::new(OFF);
+static TOO_MUCH: Site = Site::new(OFF);
 
 /// There was no memory for a log.
-pub static NO_ROOM: Site = Site::new(OFF);
+static NO_ROOM: Site = Site::new(OFF);
 
 /// There was no memory left (entry/heap_calls.rs).
-pub static NO_MEMORY: Site = Site::new(OPAQUE);
+pub(super) static NO_MEMORY: Site = Site::new(OPAQUE);
 
 /// The site that made `log` useless.
 pub fn culprit(log: &Log) -> Option<&'static Site> {

@@ -1,7 +1,7 @@
 //! A thread comes to a site: compiled code that needs old values, or does something that cannot be executed
 //! twice. What a site is, and how it is decided: price.rs.
 
-use super::price::{ALWAYS, CALL, CROWDED, LENT, OFF, ON, OPAQUE, OPEN, SELDOM, Site, WAITS};
+use super::price::{ALWAYS, CALL, CROWDED, LENT, NO_MEMORY, OFF, ON, OPAQUE, OPEN, SELDOM, Site, WAITS};
 use super::price::{again, learn_points, tried_again};
 use super::{SaveKind, cost_clock, credit, point as save_point, sample, unsaved_time, width};
 use crate::team::thread::Thread;
@@ -76,7 +76,7 @@ pub fn leaves(thr: &'static Thread, site: &'static Site) {
 }
 
 /// The work since the last save point cannot be executed again, because of `site`.
-pub fn lose(thr: &'static Thread, site: &'static Site) {
+pub(crate) fn lose(thr: &'static Thread, site: &'static Site) {
     let at = core::ptr::from_ref(site) as usize;
     // Chunks that are verified need save points.
     if site.has_stopped() && !sample::is_on() {
@@ -85,6 +85,11 @@ pub fn lose(thr: &'static Thread, site: &'static Site) {
         thr.undo.lose(at);
     }
     unsaved_time::begins(thr);
+}
+
+/// The same, because there was no memory left (entry/heap_calls.rs).
+pub fn lose_for_memory(thr: &'static Thread) {
+    lose(thr, &NO_MEMORY);
 }
 
 /// Behind something that cannot be executed twice, as the end of a runtime call: a save point, so that what

@@ -137,7 +137,7 @@ fn add(thr: &'static Thread, at: usize, since: u64, site: Option<&'static Site>)
         t.ns.fetch_add(now.saturating_sub(since), Relaxed);
         if let Some(site) = site.filter(|s| !s.is_opaque()) {
             let percent = site.percent().to_bits();
-            if site.is_across() {
+            if site.points_of().is_some() {
                 t.percent.store(percent, Relaxed); // the better, the more often both ways were gone
             } else {
                 // The measurement goes on, or begins anew: the most counts, as bits of positive numbers.
@@ -153,7 +153,11 @@ fn add(thr: &'static Thread, at: usize, since: u64, site: Option<&'static Site>)
 pub(crate) fn of_construct(thr: &'static Thread, began: u64) -> (u64, u64) {
     let at = thr.undo.lost();
     if at != 0 {
+        let counts = thr.unsaved.since.get() != 0;
         ends(thr, at);
+        if counts && thr.gauge.regions.is_without() {
+            begins(thr);
+        }
     }
     part_ends(thr);
     thr.unsaved.left.set(began);

@@ -25,7 +25,9 @@ pub struct Group {
     pub reductions: Own<usize>,
     /// Stands for a worksharing construct's or a region's reductions.
     pub workshare: Own<bool>,
-    apart: [u64; 10],
+    /// Do its tasks go without save points (save/region_points.rs)? `None`: they go by what they are in.
+    pub(super) without: Own<Option<usize>>,
+    apart: [u64; 8],
     /// Tasks not done.
     count: Count,
 }
@@ -82,6 +84,7 @@ pub fn take(thr: &'static Thread) -> &'static Group {
     g.cancelled.store(false, Relaxed);
     g.reductions.set(0);
     g.workshare.set(false);
+    g.without.set(None);
     g
 }
 

@@ -7,6 +7,7 @@
 //! | [`LAST`] | the current task is final: what the final clause says of tasks below it makes no difference |
 //! | [`SERIAL`] | … and there are regions that are executed as serial code (entry/light/serial_region.rs) |
 //! | [`ACROSS`] | save points are left out where iterations wait: doacross waits and posts are light |
+//! | [`DEALT`] | the region goes without save points: static loops are dealt out |
 
 use super::flag;
 use crate::icv::globals;
@@ -23,6 +24,9 @@ pub const LAST: u32 = 4;
 pub const SERIAL: u32 = 8;
 /// See the module's table. Without the others.
 pub const ACROSS: u32 = 16;
+/// See the module's table. As long as the thread goes by what it does (save/region_points.rs): a loop's calls
+/// all go one way.
+pub const DEALT: u32 = 32;
 
 /// Flags of tasks that are more than a call; `FINAL` only where the current task is not.
 pub const SPECIAL: u32 = flag::FINAL | flag::DEPEND | flag::PRIORITY | flag::DETACH;
@@ -46,7 +50,8 @@ pub fn lighten(thr: &'static Thread) {
         (false, 0) => INCLUDED,
         (false, _) => 0,
     };
-    thr.light.set(if plain { PLAIN | below } else { 0 });
+    let dealt = if thr.gauge.regions.deals() { DEALT } else { 0 };
+    thr.light.set(dealt | if plain { PLAIN | below } else { 0 });
 }
 
 /// May calls be light as far as listeners and cancellation are concerned?
@@ -63,9 +68,16 @@ pub(crate) fn lighten_across(thr: &'static Thread, yes: bool) {
 }
 
 impl Thread {
-    /// Are stacks copied at its save points from here on? Its calls are light only if not.
+    /// Have any calls but those of loops that it deals out a light way here?
+    #[inline(always)]
+    pub(crate) fn has_light_calls(&self) -> bool {
+        self.light.get() & !DEALT != 0
+    }
+
+    /// Are stacks copied at its save points from here on? Its calls are light only if not. In a region that
+    /// goes without save points they never are: what has been left out there cannot be made good.
     pub(crate) fn set_saving(&'static self, yes: bool) {
-        self.saving.set(yes);
+        self.saving.set(yes && !self.gauge.regions.is_without());
         lighten(self);
     }
 }

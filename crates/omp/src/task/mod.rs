@@ -86,7 +86,7 @@ pub(crate) struct Clauses {
     /// Priority.
     pub priority: Own<i32>,
     /// Is it (in) a final task?
-    pub in_final: Own<bool>,
+    pub(crate) in_final: Own<bool>,
     /// The block was made by the compiler's copy function.
     pub copied: Own<bool>,
 }

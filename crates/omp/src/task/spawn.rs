@@ -50,7 +50,7 @@ pub fn is_just_a_call(thr: &'static Thread, s: &Spec) -> bool {
 /// somebody listens to tasks, no call is light.
 #[inline(always)]
 pub fn spawn(thr: &'static Thread, s: &Spec) -> Option<&'static Task> {
-    let at_once = if thr.light.get() == 0 { spawn_told(thr, s) } else { spawn_or_tell::<false>(thr, s) };
+    let at_once = if !thr.has_light_calls() { spawn_told(thr, s) } else { spawn_or_tell::<false>(thr, s) };
     if let Some(t) = at_once {
         prepare_now(thr, t, s);
     }
@@ -277,7 +277,7 @@ pub fn execute<const TELL: bool>(thr: &'static Thread, t: &'static Task) {
 
 /// Waits until the current task's children that `deps` depend on are done, executing children meanwhile.
 pub fn wait_for(thr: &'static Thread, deps: &[Dep]) {
-    if thr.light.get() == 0 {
+    if !thr.has_light_calls() {
         wait_for_told(thr, deps);
     } else {
         wait_for_quietly(thr, deps);
@@ -332,7 +332,7 @@ pub fn empty(thr: &'static Thread, deps: &[Dep]) {
     t.call.set((0, 0));
     let form = TaskForm { dependences: deps.len() as u32, ..TaskForm::default() };
     thr.tell(Event::TaskCreate { task: &t.words, form });
-    let ready = if thr.light.get() == 0 {
+    let ready = if !thr.has_light_calls() {
         thr.tell(Event::TaskDepends { task: &t.words, on: deps });
         team.tasks.add_dependent::<true>(thr, t, Children::of(parent), deps)
     } else {

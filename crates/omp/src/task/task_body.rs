@@ -4,6 +4,7 @@ use super::lightness::lighten;
 use super::{Task, detach};
 use crate::observe;
 use crate::observe::event::{Event, Set};
+use crate::save::region_points;
 use crate::team::activation::activate_here;
 use crate::team::thread::Thread;
 use core::sync::atomic::Ordering::*;
@@ -79,7 +80,15 @@ pub(crate) fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'stat
     if TELL && let Some(outer) = outer {
         thr.tell(Event::TaskBegin { task: &t.words, outer: &outer.words });
     }
+    let before = thr.gauge.regions.now();
+    let without = t.group.get().and_then(|g| g.without.get()).unwrap_or(before);
+    if without != before {
+        region_points::enter(thr, without);
+    }
     activate_here(thr, t.call.get(), t.args.get());
+    if without != before {
+        region_points::enter(thr, before);
+    }
     if TELL && let Some(outer) = outer {
         let detached =
             t.clauses.detach.load(Relaxed) & (detach::CLAUSE | detach::FULFILLED) == detach::CLAUSE;

@@ -7,6 +7,7 @@ use super::range_splits::{self, MANY};
 use super::spawn::{Spec, is_just_a_call, spawn_or_execute};
 use super::{flag, reduction, taskgroup};
 use crate::observe::event::{Construct, Event, Work};
+use crate::save::region_points::{self, Kind};
 use crate::team::thread::Thread;
 use crate::work::bounds::Bounds;
 
@@ -30,6 +31,12 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
     let construct = Construct { schedule: 0, total: d.tasks(), chunk: 0 };
     thr.tell(Event::WorkBegin { work: Work::Taskloop, construct });
     let grouped = base.flags & flag::NOGROUP == 0;
+    let (before, asked) = (thr.gauge.regions.now(), thr.gauge.regions.of_taskloop());
+    // Without a group nothing says when its last task has ended.
+    let without = if grouped { asked } else { before };
+    if without != before {
+        region_points::enter(thr, without);
+    }
     if grouped {
         taskgroup::start(thr);
         if base.flags & flag::REDUCTION != 0 {
@@ -50,6 +57,12 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
     }
     if grouped {
         taskgroup::end(thr);
+    }
+    if without != before {
+        region_points::enter(thr, before);
+    }
+    if thr.gauge.regions.is_measured(Kind::Taskloop) {
+        region_points::ended(thr, Kind::Taskloop, without != before);
     }
     thr.tell(Event::WorkEnd { work: Work::Taskloop });
 }

@@ -89,7 +89,7 @@ pub(crate) struct Barriers {
     /// While the team had two members.
     pub pairs: Own<u64>,
     /// Rounds of the barrier's tree.
-    pub gathered: Own<u32>,
+    pub(crate) gathered: Own<u32>,
 }
 
 /// Where a member is in its current construct.

@@ -65,7 +65,12 @@ pub(crate) fn enter_region(thr: &'static Thread, team: &Team) {
     let (recompute, fragments) = team.origin.wishes.get();
     thr.recompute.set(recompute);
     thr.fragments.set(fragments);
-    thr.set_saving(v == 1 || saves_private_state(&globals().promp));
+    settle_saving(thr);
+}
+
+/// Are stacks copied at `thr`'s save points, by what was said of the region that it is in, or outside?
+pub(crate) fn settle_saving(thr: &'static Thread) {
+    thr.set_saving(thr.vouched.get() == 1 || saves_private_state(&globals().promp));
 }
 
 /// The primary thread is back outside: the word is spent.
@@ -74,7 +79,7 @@ pub(crate) fn leave_region(thr: &'static Thread) {
     thr.vouched.set(0);
     thr.recompute.set(0);
     thr.fragments.set(0);
-    thr.set_saving(saves_private_state(&globals().promp));
+    settle_saving(thr);
 }
 
 /// A worksharing construct has ended: a word given inside the region is spent.

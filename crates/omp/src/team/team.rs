@@ -87,6 +87,8 @@ pub(crate) struct Begins {
     pub combined: Own<Option<&'static Share>>,
     /// The taskgroup of the region's task reductions.
     pub group: Own<Option<&'static Group>>,
+    /// Does it go without save points? See save/region_points.rs.
+    pub(crate) without: Own<usize>,
 }
 
 /// What changes with every region; workers need none of it unless a thread fails.

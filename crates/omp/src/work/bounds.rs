@@ -47,7 +47,13 @@ impl Bounds {
     pub fn ull(up: bool, start: u64, end: u64, step: u64) -> Self {
         Self { start, end, step, up, signed: false }
     }
+    /// The loop variable's value in iteration `i`.
+    #[inline(always)]
+    pub(crate) fn value(self, i: u64) -> u64 {
+        self.start.wrapping_add(i.wrapping_mul(self.step))
+    }
     /// Number of iterations (OpenMP 5.1, section 2.11.1).
+    #[inline]
     pub(crate) fn iterations(self) -> u64 {
         let before = |a: u64, b: u64| if self.signed { (a as i64) < (b as i64) } else { a < b };
         if self.up {

@@ -5,7 +5,9 @@ use super::shape::Shape;
 use super::share::{Maker, Share};
 use super::shared_batches::{self, Many};
 use super::want::{Asked, Circumstances, Want, Wishes};
-use super::{batch, dispenser::Range, ledger::Before, ordered_loops, shape_choice, site, survivors, tune};
+use super::{
+    batch, dispenser::Range, equal_shares, ledger::Before, ordered_loops, shape_choice, site, survivors, tune,
+};
 use crate::observe::event::{Construct, Event, Row, Set};
 use crate::save::{proof, unsaved_time};
 use crate::team::{event_count::Waiters, member::Member, promises, team::Team, thread::Thread};
@@ -357,13 +359,7 @@ fn static_chunk(m: &Member, shape: &Shape, n: u64) -> Option<Range> {
     let (trip, num, total) = (m.position.trip.get(), u64::from(m.num.get()), shape.total);
     m.position.trip.set(trip + 1);
     if shape.chunk == 0 {
-        if trip > 0 {
-            return None;
-        }
-        let (q, rest) = (total / n, total % n);
-        let lo = num * q + num.min(rest);
-        let hi = lo + q + u64::from(num < rest);
-        return (lo < hi).then_some(Range { lo, hi });
+        return if trip > 0 { None } else { equal_shares::share(total, n, num) };
     }
     let lo = trip.checked_mul(n)?.checked_add(num)?.checked_mul(shape.chunk)?;
     (lo < total).then(|| Range { lo, hi: lo.saturating_add(shape.chunk).min(total) })

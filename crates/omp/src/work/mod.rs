@@ -6,6 +6,7 @@ pub(crate) mod batch_size;
 pub mod bounds;
 pub mod dispenser;
 pub mod doacross;
+pub(crate) mod equal_shares;
 pub(crate) mod holders;
 pub mod ledger;
 pub mod locks;

@@ -36,7 +36,7 @@ fn wait_long(m: &'static Member, s: &'static Share, lo: u64) {
 /// `ordered`: waits for the turn of the chunk in flight. Where calls are light nobody listens to locks.
 #[inline]
 pub fn start(thr: &'static Thread) {
-    if thr.light.get() == 0 {
+    if !thr.has_light_calls() {
         return start_told(thr);
     }
     take_turn(thr);
@@ -69,7 +69,7 @@ fn start_told(thr: &'static Thread) {
 #[inline]
 pub fn end(thr: &'static Thread) {
     thr.hold(-1);
-    if thr.light.get() == 0 {
+    if !thr.has_light_calls() {
         end_told(thr);
     }
 }

@@ -101,7 +101,7 @@ pub(crate) struct Circumstances {
     /// Another number where `recomputes`, or what promp-cc says of call sites, may be different.
     pub state: u64,
     /// Can survivors be asked to recompute chunks?
-    pub recomputes: fn() -> bool,
+    pub(crate) recomputes: fn() -> bool,
 }
 
 /// What `promp_recompute` and `promp_frags` have said of a construct: 0 nothing.
