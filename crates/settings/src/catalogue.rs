@@ -62,9 +62,10 @@ settings! {
             Listed("a share of a loop's time like 2%, or all", Is(|v| Budget::parse(v).is_some())),
             Some("2%"),
             "code built by promp-cc, whatever `-fpromp-budget` says: old values are saved where that takes \
-             at most this share of a loop's time, and large private data (of any code); by default when \
-             saving has taken 20 ms of each CPU that the program's threads have; chunks that \
-             PROMP_SDC=chunks verifies save at any cost ([compile-side.md](internals/compile-side.md))");
+             at most this share of a loop's time, and large private data (of any code); regions and \
+             taskloops have save points where these take at most as much, or 1%; by default when saving \
+             has taken 20 ms of each CPU that the program's threads have; chunks that PROMP_SDC=chunks \
+             verifies save at any cost ([compile-side.md](internals/compile-side.md))");
     }
     Checkpoints {
         CKPT_DIR = "PROMP_CKPT_DIR": Setting::new(Described("a directory", Is(|v| !v.is_empty())), None,
