@@ -30,6 +30,7 @@ static INITIALISE: fn() -> &'static icv::Globals = team::init::runtime;
 /// What parts of this crate call of others that stand above them: all of it, and all of it seldom.
 mod upward {
     use super::task::lightness;
+    pub(crate) use super::task::lightness::DEALT;
     use super::team::cpu_spread::Home;
     use super::team::team::Team;
     use super::team::thread::{self, Thread};

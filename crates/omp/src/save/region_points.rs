@@ -19,7 +19,8 @@ use crate::icv::globals;
 use crate::icv::settings::Constructs;
 use crate::observe::{self, event::Row, event::Set};
 use crate::sys::own::Own;
-use crate::team::{promises, thread::Thread};
+use crate::team::{promises, team::Team, thread::Thread};
+use crate::upward;
 use crate::work::site;
 use core::sync::atomic::Ordering::Relaxed;
 use promp_settings::save_budget::Budget;
@@ -53,6 +54,8 @@ struct Asked {
 /// What a thread goes by: 0, or the address of the site for whose reason it goes without, and [`DEALT`].
 #[derive(Default)]
 pub(crate) struct Regions {
+    /// Is any of what follows not as it is where save points are not thought of, as far as regions look at it?
+    busy: Own<bool>,
     /// In the region that it is in, or was in last; in the task.
     now: Own<usize>,
     regions: Asked,
@@ -60,9 +63,20 @@ pub(crate) struct Regions {
 }
 
 impl Regions {
-    /// What the region goes by that begins; `inside` another one.
+    /// Is there anything to think of where a region begins or ends?
     #[inline(always)]
-    pub(crate) fn of_next(&self, inside: bool) -> usize {
+    pub(crate) fn is_busy(&self) -> bool {
+        self.busy.get()
+    }
+
+    /// Something has changed.
+    fn settle(&self) {
+        let asked = &self.regions;
+        self.busy.set(self.now.get() != 0 || asked.next.get() != 0 || asked.price.is_on());
+    }
+
+    /// What the region goes by that begins; `inside` another one.
+    fn of_next(&self, inside: bool) -> usize {
         let next = self.regions.next.get();
         if next == 0 {
             return if inside { self.now.get() } else { 0 };
@@ -124,6 +138,7 @@ impl Thread {
         let without = !(tasks && all.is_without()) && goes_without(self, site, kind);
         let word = if without { core::ptr::from_ref(site).addr() | deals(self) } else { 0 };
         all.asked(kind).next.set(word);
+        all.settle();
     }
 }
 
@@ -171,6 +186,12 @@ fn deals(thr: &'static Thread) -> usize {
     if said || looks { 0 } else { DEALT }
 }
 
+/// `thr`, which is busy with such things, begins a region with `team`, which nobody is in: what that goes by.
+#[cold]
+pub(crate) fn begin(thr: &'static Thread, team: &'static Team, inside: bool) {
+    team.begins.without.update(thr.gauge.regions.of_next(inside));
+}
+
 /// `thr` goes by `word` from here on, in a region or a task: either this is not 0, or what it went by.
 #[inline(never)]
 pub(crate) fn enter(thr: &'static Thread, word: usize) {
@@ -195,14 +216,28 @@ fn change(thr: &'static Thread, word: usize) {
         thr.save.put(SaveKind::None, 0, (0, 0));
         thr.undo.goes_without(word & !DEALT);
     }
+    thr.gauge.regions.settle();
 }
 
 /// `thr` has ended its part of a region.
 #[cold]
-pub(crate) fn account(thr: &'static Thread) {
-    if thr.gauge.regions.is_without() {
+pub(crate) fn leave(thr: &'static Thread) {
+    if site::keeps_accounts() && thr.gauge.regions.is_without() {
         unsaved_time::ends(thr, thr.undo.lost());
     }
+}
+
+/// ... and the region, of which it is the primary thread: it may go on dealing loops out.
+#[cold]
+pub(crate) fn finish(thr: &'static Thread, without: bool) {
+    leave(thr);
+    if thr.gauge.regions.deals() {
+        thr.light.set(thr.light.get() | upward::DEALT);
+    }
+    if thr.gauge.regions.is_measured(Kind::Region) {
+        ended(thr, Kind::Region, without);
+    }
+    thr.gauge.regions.settle();
 }
 
 /// What is measured has ended, or a region in it. It went `without`, or did not.

@@ -25,9 +25,9 @@ pub struct Group {
     pub reductions: Own<usize>,
     /// Stands for a worksharing construct's or a region's reductions.
     pub workshare: Own<bool>,
-    /// Do its tasks go without save points (save/region_points.rs)? `None`: they go by what they are in.
-    pub(super) without: Own<Option<usize>>,
-    apart: [u64; 8],
+    /// What its tasks go by (save/region_points.rs).
+    pub(super) without: Own<usize>,
+    apart: [u64; 9],
     /// Tasks not done.
     count: Count,
 }
@@ -69,6 +69,9 @@ impl Group {
     }
 }
 
+/// What they go by where nothing was said of them: by what they are in.
+pub(super) const AS_IT_IS: usize = usize::MAX;
+
 /// The groups that a thread keeps.
 #[derive(Default)]
 pub(crate) struct Kept(Own<Option<&'static Group>>);
@@ -76,7 +79,9 @@ pub(crate) struct Kept(Own<Option<&'static Group>>);
 /// A group as new, for `thr` to begin.
 #[inline]
 pub fn take(thr: &'static Thread) -> &'static Group {
-    let Some(g) = thr.groups.0.get() else { return Box::leak(Box::<Group>::default()) };
+    let Some(g) = thr.groups.0.get() else {
+        return Box::leak(Box::new(Group { without: Own::new(AS_IT_IS), ..Group::default() }));
+    };
     thr.groups.0.set(g.outer.get());
     g.outer.set(None);
     g.owner.set(None);
@@ -84,7 +89,7 @@ pub fn take(thr: &'static Thread) -> &'static Group {
     g.cancelled.store(false, Relaxed);
     g.reductions.set(0);
     g.workshare.set(false);
-    g.without.set(None);
+    g.without.set(AS_IT_IS);
     g
 }
 

@@ -1,5 +1,6 @@
 //! Running a task's body, and what its end means to its parent and its memory.
 
+use super::group::AS_IT_IS;
 use super::lightness::lighten;
 use super::{Task, detach};
 use crate::observe;
@@ -81,12 +82,13 @@ pub(crate) fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'stat
         thr.tell(Event::TaskBegin { task: &t.words, outer: &outer.words });
     }
     let before = thr.gauge.regions.now();
-    let without = t.group.get().and_then(|g| g.without.get()).unwrap_or(before);
-    if without != before {
+    let without = t.group.get().map_or(AS_IT_IS, |g| g.without.get());
+    let differs = without != before && without != AS_IT_IS;
+    if differs {
         region_points::enter(thr, without);
     }
     activate_here(thr, t.call.get(), t.args.get());
-    if without != before {
+    if differs {
         region_points::enter(thr, before);
     }
     if TELL && let Some(outer) = outer {

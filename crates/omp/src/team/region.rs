@@ -15,12 +15,12 @@ use super::{affinity_text, bind, crew, promises, setup, worker_pool};
 use crate::icv::globals;
 use crate::observe;
 use crate::observe::event::{Event, Set, Sync};
-use crate::save::region_points::{self, Kind};
+use crate::save::region_points;
 use crate::task::group::Group;
 use crate::task::lightness::{ACROSS, DEALT, lighten};
+use crate::work::loops;
 use crate::work::share::Share;
 use crate::work::tune::regions;
-use crate::work::{loops, site};
 use core::cell::Cell;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::*, compiler_fence};
 
@@ -107,7 +107,9 @@ fn start_or_tell<const TELL: bool, const WHOLE: bool>(
     let outer_team = thr.team();
     let region = if outer_team.level.get() == 0 { next_ordinal() } else { outer_team.primary.region.get() };
     team.primary.region.set(region);
-    team.begins.without.update(thr.gauge.regions.of_next(outer_team.level.get() != 0));
+    if thr.gauge.regions.is_busy() {
+        region_points::begin(thr, team, outer_team.level.get() != 0);
+    }
     if TELL {
         thr.tell(Event::ParallelBegin {
             team: &team.words,
@@ -249,7 +251,7 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     thr.task.set(outside.task);
     if thr.is_prepared(team.member(0), team.primary.since.get()) {
         // Nothing was promised, and so nothing saved that would not be saved outside.
-        thr.light.set(light_again(thr, outside.light));
+        thr.light.set(outside.light & !(ACROSS | DEALT));
     } else {
         promises::leave_region(thr);
         if team.primary.measured.get().is_some() {
@@ -260,20 +262,12 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     thr.call.set(outside.call);
     thr.held.set(outside.held);
     rise(thr, team);
-    if thr.gauge.regions.is_measured(Kind::Region) {
-        region_points::ended(thr, Kind::Region, team.begins.without.get() != 0);
+    if thr.gauge.regions.is_busy() {
+        region_points::finish(thr, team.begins.without.get() != 0);
     }
     if TELL {
         thr.tell(Event::ParallelEnd { team: &team.words });
     }
-}
-
-/// What calls may be light behind a region, in front of which it was `before`. The thread goes on dealing loops
-/// out, if it does.
-#[inline(always)]
-fn light_again(thr: &'static Thread, before: u32) -> u32 {
-    let dealt = if thr.gauge.regions.deals() { DEALT } else { 0 };
-    before & !(ACROSS | DEALT) | dealt
 }
 
 /// The thread is less deep in regions by one; the team of a deep one is not kept.
@@ -334,6 +328,9 @@ fn work_or_tell<const TELL: bool>(thr: &'static Thread, order: Order, seen: u32)
     }
     activate(thr, call, (0, 0));
     end_implicit(thr);
+    if thr.gauge.regions.is_busy() {
+        region_points::leave(thr);
+    }
     if TELL {
         tell_arrival(thr);
     }
@@ -393,7 +390,7 @@ fn begin_implicit(
     (combined, group): (Option<&'static Share>, Option<&'static Group>),
 ) {
     let without = team.begins.without.get();
-    if without != 0 || thr.gauge.regions.is_without() {
+    if without != 0 || thr.gauge.regions.is_busy() {
         region_points::enter(thr, without);
     }
     m.implicit.begin_region(group);
@@ -412,8 +409,5 @@ fn begin_implicit(
 fn end_implicit(thr: &'static Thread) {
     let m = thr.member();
     m.finish_chunk();
-    if site::keeps_accounts() {
-        region_points::account(thr);
-    }
     thr.chunks.set(thr.chunks.get() + m.ledger.end_region());
 }

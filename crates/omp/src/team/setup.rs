@@ -224,6 +224,8 @@ fn describe(team: &'static Team, thr: &'static Thread, asked: Asked) {
     team.origin.vouched.update(thr.vouched.get());
     team.origin.wishes.update((thr.recompute.get(), thr.fragments.get()));
     team.origin.league.update(thr.league.get());
+    // Where a thread is not busy with that, nobody writes it again.
+    team.begins.without.update(0);
     team.patience.update(worker_pool::patience(if team.active_level.get() > 1 {
         worker_pool::workers() + 1
     } else {
