@@ -124,6 +124,8 @@ static void lines(double *a, int n) {
 #pragma omp taskloop num_tasks(2) if (i % 16 == 0)
             for (int j = 2; j < 12; j++) p[j] = 0.5 * p[j] + 1;
         }
+#pragma omp taskloop
+        for (int i = h % 2; i < 1; i++) a[i] += 1;
 #pragma omp taskloop nogroup grainsize(4)
         for (int i = 1; i < n; i++) a[(long) i * n] += 0.5;
 #pragma omp taskwait

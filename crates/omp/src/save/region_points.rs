@@ -54,7 +54,7 @@ struct Asked {
 /// What a thread goes by: 0, or the address of the site for whose reason it goes without, and [`DEALT`].
 #[derive(Default)]
 pub(crate) struct Regions {
-    /// Is any of what follows not as it is where save points are not thought of, as far as regions look at it?
+    /// Is anything of it not as it is where nobody goes without, as far as regions look at it?
     busy: Own<bool>,
     /// In the region that it is in, or was in last; in the task.
     now: Own<usize>,
@@ -95,6 +95,11 @@ impl Regions {
                 next
             }
         }
+    }
+
+    /// It has no iterations: it tells nothing.
+    pub(crate) fn leave_out_taskloop(&self) {
+        self.taskloops.price.leave_out();
     }
 
     /// What it goes by where it is now.

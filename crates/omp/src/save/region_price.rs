@@ -129,6 +129,11 @@ impl RegionPrice {
         self.draw().is_multiple_of(ONE_IN[usize::from(known.without.n >= SOON)])
     }
 
+    /// What is measured tells nothing.
+    pub(super) fn leave_out(&self) {
+        self.site.set(0);
+    }
+
     /// Is one measured?
     #[inline(always)]
     pub(crate) fn is_on(&self) -> bool {

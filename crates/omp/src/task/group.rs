@@ -25,7 +25,7 @@ pub struct Group {
     pub reductions: Own<usize>,
     /// Stands for a worksharing construct's or a region's reductions.
     pub workshare: Own<bool>,
-    /// What its tasks go by (save/region_points.rs).
+    /// What a taskloop's tasks go by (save/region_points.rs).
     pub(super) without: Own<usize>,
     apart: [u64; 9],
     /// Tasks not done.

@@ -65,14 +65,16 @@ pub(crate) fn start(thr: &'static Thread, s: &Spec, deal: Deal, (start, step): (
 #[inline(never)]
 pub(crate) fn execute(pool: &'static TaskPool, thr: &'static Thread, t: &'static Task, cancelled: bool) {
     if !cancelled {
-        let plan = t.range.root.get().unwrap_or(t).range.plan.get();
-        let (first, end) = t.range.pieces.get();
-        let light = plan.many && thr.light.get() & PLAIN != 0;
-        if light && (end - first > MANY || !t.range.long.get()) {
-            calls(pool, thr, t, &plan);
-        } else {
-            by_halves(pool, thr, t, &plan);
-        }
+        task_body::as_its_taskloop(thr, t, || {
+            let plan = t.range.root.get().unwrap_or(t).range.plan.get();
+            let (first, end) = t.range.pieces.get();
+            let light = plan.many && thr.light.get() & PLAIN != 0;
+            if light && (end - first > MANY || !t.range.long.get()) {
+                calls(pool, thr, t, &plan);
+            } else {
+                by_halves(pool, thr, t, &plan);
+            }
+        });
     }
     if !t.children.all_gone() {
         // Others may see to the range's end.

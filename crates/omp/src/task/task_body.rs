@@ -49,6 +49,20 @@ fn end_before_children(
     }
 }
 
+/// Does `f`, which is `t`'s, by what its taskloop goes by (save/region_points.rs).
+#[inline(always)]
+pub(crate) fn as_its_taskloop(thr: &'static Thread, t: &'static Task, f: impl FnOnce()) {
+    let before = thr.gauge.regions.now();
+    match t.group.get().map_or(AS_IT_IS, |g| g.without.get()) {
+        word if word != AS_IT_IS && word != before => {
+            region_points::enter(thr, word);
+            f();
+            region_points::enter(thr, before);
+        }
+        _ => f(),
+    }
+}
+
 /// Runs a task's body as an activation of its own.
 pub(crate) fn run_body(thr: &'static Thread, t: &'static Task) {
     if observe::wants(Set::TASKS) {
@@ -81,16 +95,7 @@ pub(crate) fn run_body_or_tell<const TELL: bool>(thr: &'static Thread, t: &'stat
     if TELL && let Some(outer) = outer {
         thr.tell(Event::TaskBegin { task: &t.words, outer: &outer.words });
     }
-    let before = thr.gauge.regions.now();
-    let without = t.group.get().map_or(AS_IT_IS, |g| g.without.get());
-    let differs = without != before && without != AS_IT_IS;
-    if differs {
-        region_points::enter(thr, without);
-    }
-    activate_here(thr, t.call.get(), t.args.get());
-    if differs {
-        region_points::enter(thr, before);
-    }
+    as_its_taskloop(thr, t, || activate_here(thr, t.call.get(), t.args.get()));
     if TELL && let Some(outer) = outer {
         let detached =
             t.clauses.detach.load(Relaxed) & (detach::CLAUSE | detach::FULFILLED) == detach::CLAUSE;

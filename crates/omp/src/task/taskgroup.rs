@@ -12,7 +12,6 @@ pub fn start(thr: &'static Thread) -> &'static Group {
     g.owner.set(Some(thr));
     g.outer.set(task.group.get());
     g.reductions.set(task.group.get().map_or(0, |o| o.reductions.get()));
-    g.without.set(thr.gauge.regions.now());
     task.group.set(Some(g));
     thr.tell(Event::TaskSyncBegin { sync: Sync::Taskgroup });
     g

@@ -18,7 +18,9 @@ const AT_ONCE: u64 = 16;
 /// description.
 pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
     let n = b.iterations();
+    let (before, asked) = (thr.gauge.regions.now(), thr.gauge.regions.of_taskloop());
     if n == 0 {
+        thr.gauge.regions.leave_out_taskloop();
         if base.flags & (flag::NOGROUP | flag::REDUCTION) == flag::REDUCTION {
             taskgroup::start(thr);
             // SAFETY: the block's third word, by the ABI.
@@ -31,14 +33,16 @@ pub fn run(thr: &'static Thread, base: &Spec, b: Bounds, number: u64) {
     let construct = Construct { schedule: 0, total: d.tasks(), chunk: 0 };
     thr.tell(Event::WorkBegin { work: Work::Taskloop, construct });
     let grouped = base.flags & flag::NOGROUP == 0;
-    let (before, asked) = (thr.gauge.regions.now(), thr.gauge.regions.of_taskloop());
     // Without a group nothing says when its last task has ended.
     let without = if grouped { asked } else { before };
     if without != before {
         region_points::enter(thr, without);
     }
     if grouped {
-        taskgroup::start(thr);
+        let group = taskgroup::start(thr);
+        if without != before {
+            group.without.set(without);
+        }
         if base.flags & flag::REDUCTION != 0 {
             // SAFETY: as above.
             unsafe { reduction::register_taskgroup(thr, *(base.data as *const usize).add(2)) };
