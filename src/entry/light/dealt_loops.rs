@@ -12,9 +12,9 @@ use crate::work::bounds::Bounds;
 use crate::work::ledger::CONSTRUCT;
 use core::mem::offset_of;
 
-/// In what `$name` is the light way of the thread is in such a loop: no construct is its own.
+/// Light ways of what is called in such a loop, in which no construct is the thread's own.
 macro_rules! light_in_share {
-    ($($name:ident => $usual:ident, [$($line:literal),*];)*) => { $(
+    ($($name:ident => $usual:ident, [$($line:literal),*] $(, $operand:ident = $at:expr)?;)*) => { $(
         light! {
             @
             /// See the module's text.
@@ -30,44 +30,42 @@ macro_rules! light_in_share {
             progress = const PROGRESS,
             member = const MEMBER,
             share = const offset_of!(Member, share),
-            construct = const offset_of!(Member, ledger) + CONSTRUCT,
+            $($operand = const $at)?
         }
     )* };
 }
 
 light_in_share! {
-    GOMP_loop_static_next => promp_static_next, ["xor eax, eax", "/* {construct} */"];
-    GOMP_loop_ull_static_next => promp_static_next, ["xor eax, eax", "/* {construct} */"];
+    GOMP_loop_static_next => promp_static_next, ["xor eax, eax"];
+    GOMP_loop_ull_static_next => promp_static_next, ["xor eax, eax"];
     // The share in flight is done.
-    GOMP_loop_end_nowait => promp_loop_end_nowait, ["mov qword ptr [rdx + {construct}], 0"];
+    GOMP_loop_end_nowait => promp_loop_end_nowait, ["mov qword ptr [rdx + {construct}], 0"],
+        construct = offset_of!(Member, ledger) + CONSTRUCT;
 }
 
-light! {
-    @
-    /// See the module's text.
-    GOMP_loop_static_start => promp_static_start, thread in "rax", where DEALT,
-    [
-        "test rcx, rcx",
-        "jnz 2f",
-        "add dword ptr [rax + {progress}], 1",
-        "jmp {share}"
-    ],
-    progress = const PROGRESS,
-    share = sym share_of_long,
+/// The light way into such a loop, unless it is dealt out in chunks: their size is in the register that is
+/// named.
+macro_rules! light_into_share {
+    ($($name:ident => $usual:ident, $chunk:literal, $share:ident;)*) => { $(
+        light! {
+            @
+            /// See the module's text.
+            $name => $usual, thread in "rax", where DEALT,
+            [
+                concat!("test ", $chunk, ", ", $chunk),
+                "jnz 2f",
+                "add dword ptr [rax + {progress}], 1",
+                "jmp {share}"
+            ],
+            progress = const PROGRESS,
+            share = sym $share,
+        }
+    )* };
 }
 
-light! {
-    @
-    /// See the module's text.
-    GOMP_loop_ull_static_start => promp_ull_static_start, thread in "rax", where DEALT,
-    [
-        "test r8, r8",
-        "jnz 2f",
-        "add dword ptr [rax + {progress}], 1",
-        "jmp {share}"
-    ],
-    progress = const PROGRESS,
-    share = sym share_of_ull,
+light_into_share! {
+    GOMP_loop_static_start => promp_static_start, "rcx", share_of_long;
+    GOMP_loop_ull_static_start => promp_ull_static_start, "r8", share_of_ull;
 }
 
 stub! {

@@ -234,13 +234,13 @@ pub(crate) fn leave(thr: &'static Thread) {
 
 /// ... and the region, of which it is the primary thread: it may go on dealing loops out.
 #[cold]
-pub(crate) fn finish(thr: &'static Thread, without: bool) {
+pub(crate) fn finish(thr: &'static Thread) {
     leave(thr);
     if thr.gauge.regions.deals() {
         thr.light.set(thr.light.get() | upward::DEALT);
     }
     if thr.gauge.regions.is_measured(Kind::Region) {
-        ended(thr, Kind::Region, without);
+        ended(thr, Kind::Region, thr.gauge.regions.is_without());
     }
     thr.gauge.regions.settle();
 }

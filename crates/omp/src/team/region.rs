@@ -263,7 +263,7 @@ fn finish_or_tell<const TELL: bool>(thr: &'static Thread) {
     thr.held.set(outside.held);
     rise(thr, team);
     if thr.gauge.regions.is_busy() {
-        region_points::finish(thr, team.begins.without.get() != 0);
+        region_points::finish(thr);
     }
     if TELL {
         thr.tell(Event::ParallelEnd { team: &team.words });
